@@ -155,7 +155,7 @@ def _is_open(verdict: Verdict) -> bool:
 
 
 def count_states(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How many checks passed, failed and are undecided. Metrics without a threshold are no checks."""
+    """How many checks passed, failed and are undecided. Metrics without a threshold are not checks."""
     states = [verdict.status for verdict in verdicts]
     return {state: states.count(state) for state in COLOURS}
 

@@ -350,7 +350,7 @@ TAMPERED = {
     "the to_frame has the shapes [(3, 3), (3,), (3,), (3,), (3,)], but [(4, 3)": lambda atlas: reseal(
         atlas, lambda meta: meta.update(width=4)
     ),
-    "is no verdict": lambda atlas: reseal(atlas, lambda meta: meta["verdicts"][0].update(passed="yes")),
+    "is not a verdict": lambda atlas: reseal(atlas, lambda meta: meta["verdicts"][0].update(passed="yes")),
     "not a saved verdict": lambda atlas: reseal(atlas, lambda meta: meta["verdicts"][0].pop("low")),
     "does not describe an atlas": lambda atlas: reseal(atlas, lambda meta: meta.pop("charts")),
 }

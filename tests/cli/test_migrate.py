@@ -198,7 +198,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--labels", "labels.npy", "--limit", "1"], "must be above 1, but 1.0 was given"),
     (["ada.npy", "ben.npy", "--labels", "labels.npy", "--probe", "map.safetensors"], "is not a saved LinearProbe"),
     (["ada.npy", "ben.npy", "--labels", "labels.npy", "--map", "side.safetensors"], "is not a saved LinearMap"),
-    (["ada.npy", "ben.npy", "--labels", "other.npy", "--probe", "side.safetensors"], "does not know the labels ['up']"),
+    (["ada.npy", "ben.npy", "--labels", "other.npy", "--probe", "side.safetensors"], "labels ['up']"),
     (["narrow.npy", "ben.npy", "--labels", "labels.npy", "--probe", "side.safetensors"], "reads 4 dimensions, but the"),
     (["wide.npy", "ben.npy", "--labels", "labels.npy", "--map", "map.safetensors"], "The map goes from 4 to 4 dim"),
     (["ada.npy", "flat.npy", "--labels", "labels.npy", "--through", "inverse"], "carries 0 of the 4 directions"),

@@ -1,4 +1,4 @@
-"""Classes of the user's own, in the user's own file: trained, certified, resumed; never imported without permission."""
+"""User-defined classes in the user's own file: trained, certified, resumed; never imported without permission."""
 
 from __future__ import annotations
 

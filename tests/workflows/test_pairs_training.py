@@ -1,4 +1,4 @@
-"""Training on arrays, datasets and loaders of the user's own. Such a run is loaded and certified as any other."""
+"""Training on arrays, datasets and loaders that a user defines. Such a run is loaded and certified as any other."""
 
 from __future__ import annotations
 

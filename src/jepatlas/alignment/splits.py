@@ -29,8 +29,8 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, intersect: bool = False) 
     ids_a, ids_b = plain_ids("ids of a", ids_a), plain_ids("ids of b", ids_b)
     if ids_a.dtype.kind != ids_b.dtype.kind:
         raise InputError(
-            f"The ids of a are {ids_a.dtype} and those of b are {ids_b.dtype}: texts and numbers never match. "
-            "Give both as texts, or both as numbers."
+            f"The ids of a are {ids_a.dtype} and those of b are {ids_b.dtype}: strings and numbers never match. "
+            "Give both as strings, or both as numbers."
         )
     for name, ids in (("a", ids_a), ("b", ids_b)):
         values, counts = np.unique(ids, return_counts=True)
@@ -43,7 +43,7 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, intersect: bool = False) 
 
 
 def plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
-    """Ids as integers (int64) or texts. Floats with integer values, as pandas makes them, become integers.
+    """Ids as integers (int64) or strings. Floats with integer values, as pandas makes them, become integers.
 
     >>> plain_ids("ids", np.array([3.0, 1.0]))
     array([3, 1])
@@ -57,9 +57,9 @@ def plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
     if ids.dtype.kind == "f":
         # larger floats do not represent every integer
         if (wrong := np.flatnonzero((ids != np.round(ids)) | (np.abs(ids) > WHOLE))).size:
-            raise InputError(f"The {name} must be whole numbers or texts, but row {wrong[0]} has {ids[wrong[0]]}.")
+            raise InputError(f"The {name} must be whole numbers or strings, but row {wrong[0]} has {ids[wrong[0]]}.")
     elif ids.dtype.kind == "b" or (ids.dtype.kind == "u" and (ids > np.iinfo(np.int64).max).any()):
-        raise InputError(f"The {name} must be whole numbers or texts, but they are {ids.dtype}.")
+        raise InputError(f"The {name} must be whole numbers or strings, but they are {ids.dtype}.")
     return ids.astype(np.int64)
 
 
@@ -131,7 +131,7 @@ def _labels(name: str, labels: np.ndarray) -> np.ndarray:
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iufbUS":
         raise InputError(
-            f"The {name} must be one number or text for each row, but they have shape {labels.shape} and are "
+            f"The {name} must be one number or string for each row, but they have shape {labels.shape} and are "
             f"{labels.dtype}."
         )
     if labels.dtype.kind == "f" and (missing := np.flatnonzero(np.isnan(labels))).size:

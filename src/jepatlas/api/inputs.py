@@ -1,4 +1,4 @@
-"""Conversion of what people have to numpy arrays: numpy, torch, pandas, lists, and lists of episodes.
+"""Conversion of user input to numpy arrays: numpy, torch, pandas, lists, and lists of episodes.
 
 Every error is an InputError that names the argument.
 """
@@ -104,13 +104,13 @@ def as_array(name: str, given: Any, *, keep_half: bool = False) -> np.ndarray:
 
 
 def as_column(name: str, given: Any, rows: int) -> np.ndarray:
-    """One label (a number or a text) for each of the rows."""
+    """One label (a number or a string) for each of the rows."""
     path = as_path(name, given)
     column = read_matrix(name, path) if path is not None else _to_numpy(name, given)
     try:
         column = without_objects(name, column)
     except InputError as error:
-        raise InputError(f"'{name}' must hold numbers or texts{_first_object(column)}. Is one missing?") from error
+        raise InputError(f"'{name}' must hold numbers or strings{_first_object(column)}. Is one missing?") from error
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.shape != (rows,):
@@ -151,7 +151,7 @@ def _from_tensor(name: str, tensor: Any) -> Any:
 
 
 def _first_object(array: np.ndarray) -> str:
-    """The type of the first item that is no number."""
+    """The type of the first item that is not a number."""
     for item in array.flat:
         if not isinstance(item, int | float | np.number):
             return f", such as a {type(item).__name__}"

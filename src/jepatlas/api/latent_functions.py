@@ -66,7 +66,7 @@ def certify(
         _refuse_arrays(path, z=z, groups=groups, x=x, x_next=x_next)
         if path.is_dir():
             if rho is not None:
-                raise InputError(f"rho is {rho}, but a run knows the correlation of its own pairs. Leave rho out.")
+                raise InputError(f"rho is {rho}, but for a run the correlation follows from its world. Leave rho out.")
             return _certify_run(path, SAMPLES if samples is None else samples, seed, quick, out)
         _check_no_samples(samples)
         return _saved(Certificate(certify_file(path, rho=rho, seed=seed, quick=quick)), out)

@@ -118,10 +118,10 @@ def train(
     A recipe is an object (`Recipe`, `EnergyRecipe`, `WorldModelRecipe`, `VisionRecipe`), plain data, or a YAML file.
     The command line can resume, certify and report the run.
 
-    A `PairsRecipe` trains on pairs of yours: `data` are arrays (x, x_next), a mapping with x and x_next (and the true
+    A `PairsRecipe` trains on your own pairs: `data` are arrays (x, x_next), a mapping with x and x_next (and the true
     states z, if known), a file of these arrays, a torch Dataset whose items are such pairs, or a DataLoader of them.
     `held` are pairs for the certificate (by default the last tenth of the data; of a DataLoader none), and `encoder` is
-    a module of yours instead of the recipe's. `resume` goes on with such a run after an interruption.
+    your own module instead of the recipe's. `resume` continues such a run after an interruption.
     """
     folder = as_folder("out", out)
     path = as_path("recipe", recipe) if isinstance(recipe, str | Path) else None
@@ -153,7 +153,7 @@ def _pairs(name: str, given: Any) -> Any:
 
 
 def load_weights(run: Path | str, module: M) -> M:
-    """Load the weights of a run's encoder into a module of yours, which has its structure; returns the module."""
+    """Load the weights of a run's encoder into your own module of the same structure; returns the module."""
     place = as_folder("run", run)
     if not isinstance(module, nn.Module):
         raise InputError(f"'module' must be an nn.Module, not a {type(module).__name__}.")

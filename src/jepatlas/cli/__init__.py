@@ -86,7 +86,7 @@ usage: jepatlas VERB [options]     (jepatlas VERB --help explains a verb and giv
 {chr(10).join(f"  {verb:10} {summary}" for verb, summary in VERBS.items())}
 
 All commands take --json PATH (- for standard output, where nothing else is printed then) and --debug (show the
-traceback of an error) and --trust (import the classes of your own that a recipe names). Commands that write files take
+traceback of an error) and --trust (import the user-defined classes that a recipe names). Commands that write files take
 --out, and randomised commands take --seed.
 
 Exit codes: 0 success, 1 a run or check failed, 2 invalid input, 130 interrupted, 141 output pipe closed.

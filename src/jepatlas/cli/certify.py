@@ -23,8 +23,8 @@ class Certify:
 
     Example: jepatlas certify latents.npz --rho 0.9
 
-    A run is certified on fresh samples of its world, a world model on its held-out episodes. A file may hold anybody's
-    latents, with or without the true states.
+    A run is certified on fresh samples of its world, a world model on its held-out episodes. A file may hold the
+    latents of any model, with or without the true states.
     """
 
     subject: tyro.conf.Positional[Path]
@@ -39,7 +39,7 @@ class Certify:
     """Number of pairs to certify a run by (40,000; for a world model all held-out pairs). Half of them fit maps, half
     score them."""
     rho: float | None = None
-    """Correlation of the pairs in a file, for the error bound. By default it is estimated. A run knows its own."""
+    """Correlation of the pairs in a file, for the error bound. By default it is estimated. Not for runs."""
     quick: bool = False
     """Answer within seconds: fewer resamples and no spectrum search."""
     require: bool = False

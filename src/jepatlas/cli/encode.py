@@ -44,7 +44,7 @@ class Encode:
     """A folder of images, a multi-view table (CSV), 'fashion-mnist', a folder of videos, a text file with one text per
     line, or episodes. Or a run of 'jepatlas train vision', without --model."""
     model: str | None = None
-    """A name on the HuggingFace Hub or a folder, timm:NAME, efficientnet-lite0 (1, 2), code of yours (file.py:function,
+    """A name on the HuggingFace Hub or a folder, timm:NAME, efficientnet-lite0 (1, 2), your own code (file.py:function,
     module:Class), a file (.onnx; with --trust .pt2 of torch.export, or .pt of TorchScript), or a run."""
     pool: Literal["auto", "cls", "mean"] = "auto"
     """What becomes the latent: the class token or the mean of the others. By default the class token if there is
@@ -78,12 +78,12 @@ class Encode:
     device: str | None = None
     """Such as cuda:1. By default the GPU if there is one."""
     part: Part = "held"
-    """Of a run without --model: which states: held out, training states (learnt), or all."""
+    """For a run without --model: the states to encode, held out, training states (learnt), or all."""
     pipeline: str | None = None
-    """Of a run without --model: augment each image once by this pipeline (A, B, mild, plain), to give agents different
+    """For a run without --model: augment each image once by this pipeline (A, B, mild, plain), to give agents different
     views of one image."""
     seed: int = 0
-    """Of a run without --model: seed of the augmentations."""
+    """For a run without --model: seed of the augmentations."""
     out: Path | None = None
     """The file (npz, safetensors, parquet). By default latents.npz, in the run folder for a run."""
     json: str | None = None

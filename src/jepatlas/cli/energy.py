@@ -61,7 +61,7 @@ class Audit:
 
     Example: jepatlas energy audit runs/energy/energy.safetensors --points latents.npz
 
-    The audit tests whether the energy is a quasimetric, whether it is calibrated, and whether it knows one-way doors.
+    The audit tests whether the energy is a quasimetric, whether it is calibrated, and whether it detects one-way pairs.
 
     A file holds a square matrix, E from row to column, as `energies` or as its only array, and optionally the `points`
     of its rows and the exact `truth`. Unreachable pairs are inf.

@@ -91,7 +91,7 @@ def _without_single_line_breaks(text: str) -> str:
 
 
 def mentions(args: Sequence[str], *options: str) -> bool:
-    """Whether one of these options is given. Much quicker than a parse, so commands look before they parse.
+    """Whether one of these options is given. Commands call this first, because it is much quicker than parsing.
 
     >>> mentions(["rooms", "--planner=cem"], "world", "planner")
     True
@@ -250,7 +250,7 @@ def _choices(options: Any) -> list[_Choice]:
                     kinds["none"] = None
                 if len(kinds) > 1:
                     if inner is not None:
-                        kinds.setdefault(inner.kind, type(inner))  # a class of the user's own
+                        kinds.setdefault(inner.kind, type(inner))  # a user-defined class
                     choice = _Choice(here, kinds, "none" if inner is None else inner.kind)
                     found.setdefault(choice.option, choice)
                 if dataclasses.is_dataclass(inner):

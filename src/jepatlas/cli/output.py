@@ -1,4 +1,4 @@
-"""Where answers go: the terminal, for people, and JSON, for programs."""
+"""Output of commands: text for the terminal, and JSON for programs."""
 
 from __future__ import annotations
 

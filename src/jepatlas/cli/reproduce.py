@@ -135,7 +135,7 @@ def _run(experiment: Experiment, missing: list[str], options: Reproduce, console
     try:
         with SweepProgress(console, runs):
             record = reproduce(
-                experiment, options.scale, out, executor, seed=options.seed, without=missing, tell=report
+                experiment, options.scale, out, executor, seed=options.seed, without=missing, on_result=report
             )
     except KeyboardInterrupt:
         say(console, "Interrupted; finished runs are kept. To continue, repeat the command.")

@@ -1,4 +1,4 @@
-"""What all commands that train share: start a run or resume one, then report the outcome."""
+"""Shared by all commands that train: start a run or resume one, then report the outcome."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def train_and_report(
 
 
 def run_argument(folder: Path) -> str:
-    """A run folder as another command takes it, with --trust if the recipe names classes of the user's own."""
+    """A run folder as another command takes it, with --trust if the recipe names user-defined classes."""
     trust = " --trust" if (folder / PLUGINS).is_file() else ""
     return f"{quote(str(folder))}{trust}"
 

@@ -1,6 +1,6 @@
 """Named arrays as tables: .csv and .parquet.
 
-The columns of a matrix `h` are called `h.0, h.1, …`; every other column then is an array of its own. If no column has
+The columns of a matrix `h` are called `h.0, h.1, …`; then every other column is a separate array. If no column has
 such a name, the numeric columns form one matrix `h`, except for those whose names mean something else:
 
     ids, groups, labels, held, raw, untrained, cost, episode, step, state, view, index, …_next   always

@@ -1,8 +1,8 @@
 """Conversion of frozen dataclasses to plain data and back, for recipe files.
 
-A field whose type is a union of dataclasses is a choice; its data has a `kind:` key, which may also name a class of the
-user's own as `module:Class` (see `core/plugins.py`). Reading is strict: unknown keys,
-unknown kinds and values of the wrong type raise an `InputError` that names the place and suggests alternatives.
+A field whose type is a union of dataclasses is a choice; its data has a `kind:` key, which may also name a user-defined
+class as `module:Class` (see `core/plugins.py`). Reading is strict: unknown keys, unknown kinds and values of the wrong
+type raise an `InputError` that names the place and suggests alternatives.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def kind_of(cls: type) -> str:
 
 
 def choices(annotation: Any) -> dict[str, type]:
-    """The classes that a field can take, by kind; empty if the field is no choice."""
+    """The classes that a field can take, by kind; empty if the field is not a choice."""
     members = [m for m in _members(annotation) if dataclasses.is_dataclass(m) and isinstance(m, type)]
     return {kind_of(m): m for m in members if hasattr(m, "kind")}
 
@@ -133,7 +133,7 @@ def _choice(kinds: dict[str, type], data: Any, where: str) -> Any:
 
 
 def choose_kind(kinds: Mapping[str, C], kind: object, where: str) -> C | type:
-    """The class of that kind, or the user's own class if it is named `module:Class`."""
+    """The class of that kind, or a user-defined class if it is named `module:Class`."""
     if not isinstance(kind, str) or (kind not in kinds and not is_plugin_name(kind)):
         raise InputError(f"{where}: there is no kind '{kind}'. {did_you_mean(str(kind), kinds)}")
     if kind in kinds:

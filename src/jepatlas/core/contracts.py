@@ -66,7 +66,7 @@ class Objective(Protocol):
         ...
 
     def smallest_batch(self, dim: int) -> int:
-        """The least number of rows that its batch statistics need for latents of width `dim`."""
+        """The smallest number of rows that its batch statistics need for latents of width `dim`."""
         ...
 
 

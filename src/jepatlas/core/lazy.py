@@ -1,7 +1,6 @@
 """Imports that are carried out at first use, so that `jepatlas VERB --help` does not wait for torch.
 
-Type checkers read an ordinary import under `if TYPE_CHECKING:`; at run time one of these two functions stands in its
-place.
+Type checkers read an ordinary import under `if TYPE_CHECKING:`; at run time one of these two functions replaces it.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def _call(action: str) -> None:
 
 
 class _AfterImport(MetaPathFinder):
-    """Finds one module like the other finders do, and calls a function once the module has been executed."""
+    """Finds one module in the same way as the other finders, and calls a function once the module has been executed."""
 
     def __init__(self, name: str, action: str) -> None:
         self.name = name

@@ -22,8 +22,8 @@ __all__ = ["temporary_name", "writer_lock"]
 
 POLL = 0.1  # seconds
 
-_held: dict[Path, int] = {}  # by which thread
-_cleaned: set[Path] = set()  # for which names abandoned files were looked for
+_held: dict[Path, int] = {}  # locks held by this process, and their threads
+_cleaned: set[Path] = set()  # names whose abandoned files have been removed
 
 
 @contextmanager

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 UNPICKLING = (
-    "which are not read, because unpickling can run foreign code. Save numbers or texts, for example with "
+    "which are not read, because unpickling can run foreign code. Save numbers or strings, for example with "
     "numpy.save(path, array.astype(float))."
 )
 DEPTH = 100  # of nested lists and mappings
@@ -105,7 +105,7 @@ def _not_safetensors(source: object, error: Exception) -> InputError:
 
 
 def safetensors_metadata(data: bytes, source: object) -> dict[str, str]:
-    """The texts in the header of safetensors: eight bytes with its length, then JSON."""
+    """The strings in the header of safetensors: eight bytes with its length, then JSON."""
     header = parse_json(data[8 : 8 + int.from_bytes(data[:8], "little")], f"The header of {source}")
     texts = header.get("__metadata__", {}) if isinstance(header, dict) else None
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):

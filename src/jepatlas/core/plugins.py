@@ -1,4 +1,4 @@
-"""Classes of the user's own in recipes, named `module:Class`, and other code of theirs.
+"""User-defined classes in recipes, named `module:Class`, and other user code.
 
 A recipe can name a subclass of `Plugin` instead of a kind of jepatlas. A file is data, so what it names is imported
 only if the user asked for that: by importing the module in Python, by an option such as `--objective module:Class`, or
@@ -42,7 +42,7 @@ ALL = "*"
 
 
 class Plugin:
-    """Base class of an objective, encoder, world, planner or energy head of the user's own.
+    """Base class of an objective, encoder, world, planner or energy head that a user defines.
 
     Subclasses are frozen dataclasses; their fields are options, each with a default.
 

@@ -16,7 +16,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Within this block, the listener hears of the progress of all loops."""
+    """Within this block, the listener receives the progress of all loops."""
     token = _listener.set(listener)
     try:
         yield
@@ -27,10 +27,10 @@ def listening(listener: Listener) -> Iterator[None]:
 def track(name: str, rounds: int) -> Iterator[int]:
     """`range(rounds)`, with a report after each round.
 
-    >>> heard = []
-    >>> with listening(lambda *report: heard.append(report)):
+    >>> reports = []
+    >>> with listening(lambda *report: reports.append(report)):
     ...     _ = [number for number in track("bootstrap", 2)]
-    >>> heard
+    >>> reports
     [('bootstrap', 1, 2), ('bootstrap', 2, 2)]
     """
     listener = _listener.get()

@@ -205,7 +205,7 @@ class Verdict:
 
     @property
     def status(self) -> Status:
-        """Undecided is a check that is neither passed nor failed; without a threshold, a verdict only informs."""
+        """A check is undecided if it neither passed nor failed; a verdict without a threshold is only informative."""
         if self.passed is not None:
             return "passed" if self.passed else "failed"
         return "informational" if self.threshold is None else "undecided"

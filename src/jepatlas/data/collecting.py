@@ -151,7 +151,7 @@ def _open_parts(parts: Path, work: _Collection) -> None:
 
 
 def _remove_parts(parts: Path) -> None:
-    """Remove the plan last, because it shows that the collection is ours."""
+    """Remove the plan last, because it identifies the folder as this collection."""
     for shard in parts.glob("*.h5"):
         shard.unlink()
     shutil.rmtree(parts)

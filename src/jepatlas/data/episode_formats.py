@@ -1,4 +1,4 @@
-"""Opens episodes in any format that is known, by what lies at their path.
+"""Open episodes in any known format, which is recognised by the files at their path.
 
 .h5, .hdf5                             our layout, which is that of stable-worldmodel
 a folder with meta/info.json           LeRobot, version 3

@@ -154,7 +154,7 @@ class LoaderPairs:
         self._current: tuple[int, Pairs] | None = None
 
     def __call__(self, step: int) -> Pairs:
-        if self._current is None or self._current[0] != step:  # the loop looks at its first batch twice
+        if self._current is None or self._current[0] != step:  # the loop reads its first batch twice
             self._current = (step, self._next())
         return self._current[1]
 

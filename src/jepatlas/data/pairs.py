@@ -107,6 +107,6 @@ def _take(pairs: Pairs, rows: slice | Tensor) -> Pairs:
 
 @runtime_checkable
 class _MultiStepWorld(Protocol):
-    """A world that knows its correlation over several steps."""
+    """A world whose correlation over several steps is known."""
 
     def correlation_after(self, steps: int) -> tuple[float, ...] | None: ...

@@ -36,7 +36,7 @@ def frame_times(path: Path) -> np.ndarray:
 
 @dataclass
 class VideoReader:
-    """Frames of one video after the other; fastest where the numbers of the frames increase."""
+    """Frames of one video after another; fastest if frame numbers increase."""
 
     path: Path | None = None
     position: int = 0

@@ -134,7 +134,7 @@ def nonlinear_r2(explained: Explained, rng: np.random.Generator, replicates: int
 def composition(
     explained: Explained, rng: np.random.Generator, *, complete: bool, replicates: int = 500
 ) -> list[Verdict]:
-    """Verdicts `share_linear` … `share_noise`, which inform and sum to 1. `complete`: all of z can be found in h."""
+    """Verdicts `share_linear` … `share_noise` without threshold; they sum to 1. `complete`: h determines all of z."""
     halves = explained.halves
     score = halves.split.score
     frame = _frame(explained, complete)
@@ -216,7 +216,7 @@ def worst_direction(
 
     Shares of the total variance are diluted by linear coordinates: one cube among 24 is 1.7% of the total, but 40% of
     its own direction. v is found on the fit rows and its share measured on the score rows, so that many directions and
-    few rows do not inflate it. The verdicts inform.
+    few rows do not inflate it. The verdicts have no threshold.
     """
     halves = explained.halves
     fit, score = halves.split

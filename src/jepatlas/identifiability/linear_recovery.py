@@ -196,7 +196,7 @@ class _MatchedCorrelation:
         MCC = (1/n) Σ_i |Corr(h_{π(i)}, z_i)|        with the assignment π that maximises it
 
     Assignment and signs are chosen on the fit rows and evaluated on the score rows, so unrelated latents have MCC 0. A
-    state without a latent counts as 0. MCC only informs: a rotation, which theory allows, lowers it, to about .8 on
+    state without a latent counts as 0. MCC has no threshold: a rotation, which theory allows, lowers it, to about .8 on
     average in two dimensions and less in more.
     """
 

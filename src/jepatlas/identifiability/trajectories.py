@@ -27,12 +27,12 @@ class Trajectories:
     """Rows that are steps of trajectories."""
 
     linked: float  # share of rows that another row follows, beyond coincidence
-    shuffled: bool  # whether rows follow elsewhere than in the next row
+    shuffled: bool  # whether the row that follows is not the next one
     blocks: np.ndarray | None  # (b,) labels of time blocks; None if too few rows are linked
 
     @property
     def note(self) -> str:
-        """What to tell the user; empty for independent rows."""
+        """A note for the user; empty for independent rows."""
         if self.blocks is not None:
             how = "Rows are consecutive (h_next of each row is h of the next one)"
             if self.shuffled:

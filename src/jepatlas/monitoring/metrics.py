@@ -118,7 +118,7 @@ class LinearR2(StreamedMetric[_Halves]):
     def update(self, h: Any, z: Any) -> None:
         h_bd, z_bn = _pairs(h=h, z=z)
         first = 0
-        if self.state is not None:  # go on alternating, also for batches of one row
+        if self.state is not None:  # continue alternating, also for batches of one row
             first = int(self.state.fit.count > self.state.score.count)
         fit, score = slice(first, None, 2), slice(1 - first, None, 2)
         self._add(_Halves(PairMoments.of(h_bd[fit], z_bn[fit]), PairMoments.of(h_bd[score], z_bn[score])))

@@ -1,7 +1,7 @@
 """A quick certificate of a few thousand pairs, for use during training: about a second in 16 dimensions.
 
 It uses the procedures of `certify`, with fewer candidates in the spectral solver and fewer bootstrap replicates, and
-leaves out the diagnosis and the audit. Decide with `certify`; watch with this.
+leaves out the diagnosis and the audit. Use it to watch training, and `certify` to decide.
 """
 
 from __future__ import annotations

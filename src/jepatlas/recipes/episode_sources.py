@@ -100,7 +100,7 @@ class WalkedWorld:
 
 @dataclass(frozen=True)
 class EpisodeSource:
-    """Episodes that lie somewhere, in any format that `jepatlas.data.open_episodes` knows."""
+    """Episodes at a path, in any format that `jepatlas.data.open_episodes` reads."""
 
     kind: ClassVar[str] = "file"
 

@@ -1,4 +1,4 @@
-"""Recipe of an encoder trained on pairs of the user's own, which are given in Python."""
+"""Recipe of an encoder trained on the user's own pairs, which are given in Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["GivenModule", "PairsRecipe", "build_pairs_objective"]
 
 @dataclass(frozen=True)
 class GivenModule:
-    """An encoder that is an `nn.Module` of the user's own. The run has its weights, but not its code."""
+    """An encoder that is a user-defined `nn.Module`. The run has its weights, but not its code."""
 
     kind: ClassVar[str] = "module"
 
@@ -31,7 +31,7 @@ class GivenModule:
 
     def build(self, in_shape: object, out_dim: int) -> NoReturn:
         raise InputError(
-            f"The encoder of this run is a module of your own ({self.name}), which a recipe cannot build. Build it, "
+            f"The encoder of this run is your own module ({self.name}), which a recipe cannot build. Build it, "
             "and load its weights: jepatlas.load_weights(run, module)."
         )
 
@@ -95,7 +95,7 @@ def _build_encoder(recipe: PairsRecipe) -> nn.Module:
     if isinstance(recipe.encoder, MLPConfig | CouplingConfig) and len(shape) != 1:
         raise InputError(
             f"The encoder '{recipe.encoder.kind}' takes vectors, but x has the shape {shape}. Choose the encoder "
-            "'conv' for images, or give a module of your own: encoder=module."
+            "'conv' for images, or give your own module: encoder=module."
         )
     in_shape = shape if len(shape) != 1 else shape[0]
     return recipe.encoder.build(in_shape, recipe.latent_dim)  # pyright: ignore[reportArgumentType]

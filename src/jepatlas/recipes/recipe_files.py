@@ -138,7 +138,7 @@ def recipe_text(recipe: object) -> str:
 
 
 def write_recipe(recipe: object, folder: Path) -> None:
-    """Write the recipe of a run, and the locations of the user's own classes in it."""
+    """Write the recipe of a run, and the locations of user-defined classes in it."""
     write_text(folder / "recipe.yaml", recipe_text(recipe))
     files = plugin_files(recipe)
     if files:

@@ -23,8 +23,8 @@ def opening(chapters: Sequence[Chapter], headline: str = "") -> str:
     'The map is a rotation.'
     """
     judged = [chapter for chapter in chapters if _counts(chapter.verdicts)]
-    told = [chapter.summary for chapter in judged or chapters if chapter.summary]
-    first = headline or (SENTENCE_END.split(told[0])[0] if told else "")
+    summaries = [chapter.summary for chapter in judged or chapters if chapter.summary]
+    first = headline or (SENTENCE_END.split(summaries[0])[0] if summaries else "")
     return " ".join(filter(None, [first, _count_sentence(judged)]))
 
 

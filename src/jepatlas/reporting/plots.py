@@ -152,7 +152,7 @@ def _x_scale(part: CurvePanel) -> dict[str, Any]:
 
 
 def _mode(series: Curve, points: int) -> str:
-    """plotly's mode: points alone if asked for; lines with markers if there are few points."""
+    """plotly's mode: points alone on request; lines with markers if there are few points."""
     if series.points:
         return "markers"
     return "lines+markers" if points <= MARKED_POINTS else "lines"

@@ -26,7 +26,7 @@ NARROW = ActionBox((-0.5, -1.0), (0.25, 2.0))
 
 @dataclass(frozen=True)
 class Trial:
-    """A planner's configuration and what is asked of it."""
+    """A planner's configuration and the requirements on it."""
 
     config: Any
     factor: float

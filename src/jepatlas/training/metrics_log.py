@@ -83,7 +83,7 @@ class _WandB:
     def __init__(self, folder: Path, start: int) -> None:
         wandb: Any = require("wandb", "track", "Tracking with Weights & Biases")
         self.own = wandb.run is None
-        if not self.own:  # a run of the user's own, who also ends it
+        if not self.own:  # a run that the user started, and also ends
             self.run = wandb.run
             return
         id_file = folder / "wandb-id"  # folder names may repeat between projects

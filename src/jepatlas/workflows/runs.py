@@ -81,7 +81,7 @@ def train_in_folder(
     *,
     resume: bool = False,
 ) -> Outcome:
-    """Write the recipe and train what was built from it; with `resume`, go on from the latest checkpoint, if any."""
+    """Write the recipe and train what was built from it; with `resume`, continue from the latest checkpoint, if any."""
     with lock_for_all(folder):
         if not resume:
             _check_no_run(folder)  # another process may have begun one meanwhile

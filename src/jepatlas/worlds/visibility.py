@@ -70,7 +70,7 @@ class Geodesics:
         return (self._visible_lengths(start, self.corners) + self._between_corners.T).min(-1, initial=np.inf)
 
     def _shortest(self, x: np.ndarray, via: np.ndarray, rest: np.ndarray, *, outgoing: bool) -> np.ndarray:
-        """min over points v of `via` that are visible from (or, if not outgoing, that see) x of |x − v| + rest(v).
+        """min over points v of `via` of |x − v| + rest(v), if v is visible from x (or, if not outgoing, x from v).
 
         Points are tested in the order of that sum, so the first visible one is the minimum.
         """

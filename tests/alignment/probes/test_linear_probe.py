@@ -123,7 +123,7 @@ def test_estimators_that_are_not_linear_probes_are_rejected(estimator, message: 
         (X, np.zeros(120, int), r"only one class \(0\)"),
         (X, LABELS[:-1], "'labels'.* 120 rows"),
         (X, np.where(LABELS == 0, np.nan, LABELS), "labels .*NaN"),
-        (X, LABELS.astype(object), "numbers or texts"),
+        (X, LABELS.astype(object), "object"),
         (X, LABELS + 0.5, "these are fractions"),
         (np.where(X > 5, np.nan, X), LABELS, "NaN or infinite"),
         (X[:, 0], LABELS, "'x' must be a matrix"),

@@ -135,9 +135,9 @@ def test_seeds_that_crashed_on_one_side_are_not_compared():
 )
 def test_more_stable_maps(ours: tuple[float, float], others: tuple[float, float], flat: str, outcome: str):
     def numbers(name: str, seed: int) -> dict[str, float]:
-        unrest, spread = ours if name == "ijepa" else others
+        instability, spread = ours if name == "ijepa" else others
         given = {"r2": 0.5 + spread * seed, "directions": 1.1 if name == flat else 5.0}
-        return given | {f"log_unrest_{parts}": np.log(unrest * (1 + 0.01 * seed)) for parts in (2, 4)}
+        return given | {f"log_instability_{parts}": np.log(instability * (1 + 0.01 * seed)) for parts in (2, 4)}
 
     found = map_stability.judge(pairs(numbers, "ijepa", "mae", "simclr"))
     assert found.outcome == outcome and len(found.tables[0].rows) == 9
@@ -166,17 +166,20 @@ def test_predictions_are_combined_into_one_finding():
     assert predictions.judge(made[:1]).outcome == "holds"
 
 
-def test_unrest_is_zero_for_exact_pairs_and_grows_with_noise(rng: np.random.Generator):
+def test_instability_is_zero_for_exact_pairs_and_grows_with_noise(rng: np.random.Generator):
     """With independent noise, a map fitted on n pairs varies by about d σ² / n in every direction."""
     z = states(rng)
     turned = z @ rotation(rng)
     exact, noisy = (
-        map_stability.measure_unrest(synthetic_pair(z, turned + noise * states(rng), rng), 1000) for noise in (0.0, 1.0)
+        map_stability.measure_instability(synthetic_pair(z, turned + noise * states(rng), rng), 1000)
+        for noise in (0.0, 1.0)
     )
-    assert exact["unrest_2"].value < 1e-3 < noisy["unrest_2"].value < noisy["unrest_4"].value
+    assert exact["instability_2"].value < 1e-3 < noisy["instability_2"].value < noisy["instability_4"].value
     pairs_fitted = 160 / 2
-    assert noisy["unrest_2"].value == pytest.approx(2 * (DIM + 1) / pairs_fitted, rel=0.5)
-    assert noisy["moved_2"].value == pytest.approx(noisy["unrest_2"].value / 2, rel=0.3), "half of the target is noise"
+    assert noisy["instability_2"].value == pytest.approx(2 * (DIM + 1) / pairs_fitted, rel=0.5)
+    assert noisy["moved_2"].value == pytest.approx(noisy["instability_2"].value / 2, rel=0.3), (
+        "half of the target is noise"
+    )
 
 
 def test_ratio_of_variances_has_the_f_interval(rng: np.random.Generator):

@@ -216,7 +216,7 @@ def test_wrong_input_is_refused_in_one_sentence(capsys: Captured):
         ("photos", "--model", "mapping_code.py:maps"): "one vector for each",
         ("photos", "--model", "model", "--layers", "7"): "layers 0 to 1",
         ("photos", "--model", "model", "--part", "all"): "--part is for a run",
-        ("photos", "--model", "model", "--clip", "2"): "no use for the option 'clip'",
+        ("photos", "--model", "model", "--clip", "2"): "the option 'clip'",
         ("photos", "--model", "model", "--out", "latents.txt"): "must end with",
         ("nothing", "--model", "model"): "no file or folder nothing",
         ("mapping_code.py", "--model", "model"): "mapping_code.py",

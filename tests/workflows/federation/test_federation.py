@@ -30,8 +30,8 @@ from jepatlas.workflows.federation import (
     hide,
     join,
     offer_of,
-    read_parcel,
-    write_parcel,
+    read_message,
+    write_message,
 )
 from jepatlas.workflows.federation.agreed_states import common_groups
 from jepatlas.workflows.federation.exchange_folder import Exchange
@@ -235,8 +235,8 @@ def test_damaged_files_are_named(finished: Path) -> None:
 
 def test_resealed_files_are_detected(finished: Path) -> None:
     place = finished / "meet" / "2-latents" / "ben"
-    parcel = read_parcel(place)
-    write_parcel(
+    parcel = read_message(place)
+    write_message(
         place, {"member": "ben", "members": ["ada", "ben"]}, {**parcel.arrays, "latents": parcel.arrays["pca"]}
     )
     with pytest.raises(InputError, match="2-latents/ben"):
@@ -248,14 +248,14 @@ def test_resealed_files_are_detected(finished: Path) -> None:
 @contextmanager
 def swapped(place: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Replace ben's parcel by a resealed one with other numbers while its round is read, then restore it."""
-    receive, parcel, aside = Exchange.receive, read_parcel(place), place.parents[1] / "aside"
+    receive, parcel, aside = Exchange.receive, read_message(place), place.parents[1] / "aside"
 
     def received(self: Exchange, step: str, *given: Any) -> Any:
         if step != place.parent.name:
             return receive(self, step, *given)
         shutil.copytree(place, aside)
         content = {key: parcel.content[key] for key in ("member", "members")}
-        write_parcel(place, content, {**parcel.arrays, kind: parcel.arrays[kind] + 1})
+        write_message(place, content, {**parcel.arrays, kind: parcel.arrays[kind] + 1})
         try:
             return receive(self, step, *given)
         finally:
@@ -298,7 +298,7 @@ def test_swapped_parcel_is_detected_after_resuming(finished: Path, monkeypatch: 
 def test_nothing_is_unpickled(tmp_path: Path) -> None:
     write_sealed_folder(tmp_path / "ada", "exchange", 1, {}, {"latents.safetensors": pickle.dumps({"latents": 1})})
     with pytest.raises(InputError, match=r"latents\.safetensors .*'latents'"):
-        read_parcel(tmp_path / "ada")
+        read_message(tmp_path / "ada")
 
 
 def test_members_without_shared_states_are_rejected(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_unexpected_members_are_rejected(finished: Path) -> None:
 def test_members_must_agree_on_the_settings(tmp_path: Path) -> None:
     channel = member("ben", tmp_path, seed=3).channel
     channel.send(
-        "1-states", lambda place: write_parcel(place, {"member": "ben", "members": 2, "anchors": 9, "seed": 3})
+        "1-states", lambda place: write_message(place, {"member": "ben", "members": 2, "anchors": 9, "seed": 3})
     )
     with pytest.raises(InputError, match=r"disagree on --seed \(ada 0, ben 3\)"):
         federate(TWO["ada"], member("ada", tmp_path))

@@ -2,8 +2,8 @@
 
     cycle error  A→B→C→A:   E‖h − M_CA M_BC M_AB h‖² / E‖h − E h‖²
 
-Through the common frame a cycle closes by construction, except for what the narrowest chart on the way does not see.
-For maps fitted pair by pair, the cycle error shows where the models disagree.
+Through the common frame a cycle closes by construction, except for directions that the narrowest chart on the way
+lacks. For maps fitted pair by pair, the cycle error shows where the models disagree.
 
 Verdicts use the worse end of the interval: it must be better than the mean of the latents (an error of 1) and better
 than 95% of shuffles (mean and 1.645 standard deviations of 19 of them).
@@ -98,9 +98,9 @@ def cycle_verdicts(
         judge(
             "cycle.atlas",
             cycle_error(through, held, rng, replicates=replicates),
-            good=f"Cycle error of {way} through the common frame: what the narrowest chart does not see.",
-            bad=f"{way} through the common frame restores no more than the mean or chance: the narrowest chart sees "
-            "almost nothing of the first. Leave it out, or use another order.",
+            good=f"Cycle error of {way} through the common frame: directions that the narrowest chart lacks.",
+            bad=f"{way} through the common frame restores no more than the mean or chance: the narrowest chart "
+            "lacks almost all directions of the first. Leave it out, or use another order.",
         ),
         judge(
             "cycle.pairwise",
@@ -141,7 +141,7 @@ def _translation_verdict(source: str, target: str, found: Estimate, null: Null) 
         bad=f"'{source}' does not predict '{target}' significantly better than its mean and chance. Check that ids "
         "name the same states in both, share more states than they have dimensions, and hold out more. An atlas uses "
         "rotations of whitened latents, in which weak directions count as much as strong ones. If 'jepatlas align' "
-        "finds a map between the two, they see the same things but do not differ by a rotation.",
+        "finds a map between the two, they hold the same information, but differ by more than a rotation.",
     )
 
 

@@ -77,7 +77,7 @@ def exchanged(atlas: Atlas) -> dict[str, int]:
 
 
 def size_table(atlas: Atlas) -> Table:
-    """Sizes of what is exchanged. No latents are, only frame coordinates of the anchors."""
+    """Sizes of what is exchanged: maps, attachments and frame coordinates of the anchors, but no latents."""
     sizes = exchanged(atlas)
     rows = [
         [chart.name, str(chart.width), str(len(chart.attachments)), f"{sizes[chart.name]:,}"] for chart in atlas.charts
@@ -146,7 +146,7 @@ def _certificate(entry: Mapping[str, Any] | None) -> CertificateSummary | None:
     if entry is None:
         return None
     bound = entry["bound"]
-    value, low, high = (float(bound[key]) for key in ("value", "low", "high"))  # JSON has "inf" and "nan" as texts
+    value, low, high = (float(bound[key]) for key in ("value", "low", "high"))  # JSON stores "inf" and "nan" as strings
     estimate = Estimate(value, low, high, int(bound["n"]))
     identified = None if entry["identified"] is None else bool(entry["identified"])
     return CertificateSummary(estimate, identified, bool(entry["whitened"]))
@@ -159,7 +159,7 @@ def _judged(entries: Sequence[Mapping[str, Any]] | None) -> tuple[Verdict, ...] 
     verdicts = tuple(Verdict.from_json(entry) for entry in entries)
     for one in verdicts:
         if not isinstance(one.name, str) or not isinstance(one.advice, str) or one.passed not in (True, False, None):
-            raise InputError(f"atlas.json: the entry '{one.name}' is no verdict.")
+            raise InputError(f"atlas.json: the entry '{one.name}' is not a verdict.")
     return verdicts
 
 
@@ -185,7 +185,7 @@ def _load(sealed: SealedFolder, file: str, names: set[str]) -> dict[str, np.ndar
 
 
 def _ids_as_numbers(ids: np.ndarray) -> np.ndarray:
-    """Texts as rows of code points, because safetensors hold numbers only."""
+    """Strings as rows of code points, because safetensors hold numbers only."""
     return ids if ids.dtype.kind == "i" else ids.view(np.uint32).reshape(len(ids), -1)
 
 
@@ -193,5 +193,5 @@ def _ids_from_numbers(numbers: np.ndarray) -> np.ndarray:
     if numbers.ndim == 1 and numbers.dtype == np.int64:
         return numbers
     if numbers.ndim != 2 or numbers.dtype != np.uint32 or 0 in numbers.shape or numbers.max() > sys.maxunicode:
-        raise InputError(f"{ANCHORS}: the ids are neither whole numbers nor texts.")
+        raise InputError(f"{ANCHORS}: the ids are neither whole numbers nor strings.")
     return np.ascontiguousarray(numbers).view(f"<U{numbers.shape[1]}")[:, 0]

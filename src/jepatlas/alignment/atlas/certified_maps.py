@@ -2,9 +2,9 @@
 
     h₁ = Q₁z + e₁,  h₂ = Q₂z + e₂,  E‖eᵢ‖² ≤ Bᵢ     ⇒     min_W E‖h₂ − W h₁‖² ≤ (√B₁ + √B₂)²,   at W = Q₂Q₁ᵀ, orthogonal
 
-Means are removed first, as the bounds assume. That W is orthogonal is a prior worth d(d+1)/2 of its d² numbers: with as
-many pairs as dimensions the Procrustes map has about twice the error of infinitely many pairs (with twice as many, 1.4
-times), where least squares needs several times more. With the singular values s_i of the centred, white h₁ (n rows),
+Means are removed first, as the bounds assume. Orthogonality fixes d(d+1)/2 of the d² entries of W: with as many pairs
+as dimensions the Procrustes map has about twice the error of infinitely many pairs (with twice as many, 1.4 times),
+whereas least squares needs several times more pairs. With the singular values s_i of the centred, white h₁ (n rows),
 the errors relative to infinitely many pairs are, to first order in the charts' errors,
 
     rotation  (1 + 1/n)(1 + (1/d) Σ_{i≠j} 1/(s_i² + s_j²)) ≈ 1 + (d+1)/2n     least squares  (1 + 1/n)(1 + Σ_i 1/s_i²)

@@ -41,7 +41,7 @@ class CertificateSummary:
 
 @dataclass(frozen=True)
 class ChartLatents:
-    """Latents (N, d) of one model for the states `ids` (N,), which are unique integers or texts.
+    """Latents (N, d) of one model for the states `ids` (N,), which are unique integers or strings.
 
     States of one group (an episode, an object) are held out together.
     """
@@ -138,7 +138,7 @@ class Chart:
 
     @cached_property
     def out(self) -> LinearMap:
-        """The map F → h: Qᵀ and the inverse standardiser. Directions that the chart does not see become the mean."""
+        """The map F → h: Qᵀ and the inverse standardiser. Directions that the chart lacks become the mean."""
         return self.to_frame.invert().compose(self.standardiser.invert(STANDARDISER_LIMIT))
 
     def attach(self, attachment: Attachment) -> Chart:

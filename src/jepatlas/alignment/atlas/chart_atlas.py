@@ -147,7 +147,7 @@ def _tied_verdict(chart: Chart, width: int) -> Verdict:
     elif chart.states <= chart.full:
         reason = f"it shares only {chart.states} states; share more than {chart.full}"
     else:
-        reason = "the other charts do not see them, or its latents do not vary there"
+        reason = "the other charts lack them, or its latents do not vary there"
     return Verdict.judge(
         f"{chart.name}.tied",
         found,
@@ -163,7 +163,7 @@ def _tied_verdict(chart: Chart, width: int) -> Verdict:
 
 def _check_ids(ids: Sequence[np.ndarray]) -> None:
     if len({own.dtype.kind for own in ids}) > 1:
-        raise InputError("Some ids are numbers and some are texts, so states cannot be matched. Use one type of ids.")
+        raise InputError("Some ids are numbers and some are strings, so states cannot be matched. Use one type of ids.")
 
 
 def _most_seen(ids: Sequence[np.ndarray], limit: int) -> np.ndarray:

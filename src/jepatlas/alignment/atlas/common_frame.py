@@ -5,7 +5,7 @@
 Block coordinate ascent: Q_k is the polar factor of Σ_l Q_l C_lk, with C_lk the cross-scatter of two charts. Every step
 increases the sum and needs only these d × d matrices. Charts may share different states; two that share none are
 connected through a third. The frame is as wide as the widest charts. If these determine each other, they alone define
-it, and narrower charts are placed afterwards, because the sum above treats what they do not see as zero.
+it, and narrower charts are placed afterwards, because the sum above treats the directions that they lack as zero.
 
 The charts' coordinates u must be centred and, unless they are known to be rotations of one state, whitened. Whitening
 on different states assumes that these have the same distribution.
@@ -73,7 +73,7 @@ def consensus(
 ) -> np.ndarray:
     """Frame coordinates (n, D) of states: F = argmin Σ_k ‖Q_kᵀ(F − t_k) − u_k‖² over the charts that have the state.
 
-    A narrow chart does not affect directions that it does not see; directions that no chart sees are zero.
+    A narrow chart does not affect directions that it lacks; directions that all charts lack are zero.
     """
     members, width = list(maps), len(next(iter(maps.values())).y_mean)
     seen, found = np.stack([np.isin(states, ids[k]) for k in members], axis=1), np.zeros((len(states), width))
@@ -166,7 +166,7 @@ class Overlaps:
             here, there = (", ".join(np.array(self.names)[side]) for side in (inside, ~inside))
             raise InputError(
                 f"No common frame: charts of ({here}) and charts of ({there}) share fewer than two states, directly "
-                "and through others. Give latents of states that both have seen, with the same ids."
+                "and through others. Give latents of states that both have, with the same ids."
             )
         return int(np.argmax(ties))
 
@@ -199,9 +199,9 @@ def place(u: np.ndarray, goal: np.ndarray) -> LinearMap:
 
     minimise  Σ_s ‖y_s − M x_s‖²    over M with MMᵀ = I,   x the wider of the two sides, centred
 
-    What only the wider side sees is no error. With equal widths M = UVᵀ of the cross-scatter. Otherwise there is no
-    closed form, and UVᵀ is right on average only, for white coordinates; it is improved by majorisation: with A = Σxxᵀ
-    and α its largest eigenvalue, M ← polar(Σyxᵀ + M(αI − A)).
+    Directions of the wider side alone do not count as errors. With equal widths M = UVᵀ of the cross-scatter. Otherwise
+    there is no closed form, and UVᵀ is right on average only, for white coordinates; it is improved by majorisation:
+    with A = Σxxᵀ and α its largest eigenvalue, M ← polar(Σyxᵀ + M(αI − A)).
 
     >>> z = np.random.default_rng(0).standard_normal((9, 3))
     >>> np.allclose(place(z[:, [2, 0]], z).weight, [[0, 1], [0, 0], [1, 0]], atol=1e-6)

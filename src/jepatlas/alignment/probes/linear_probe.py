@@ -41,7 +41,7 @@ PARTS = ("weight", "bias", "x_mean", "x_scale")
 class LinearProbe:
     """A fitted multi-class linear probe on d-dimensional latents."""
 
-    classes: np.ndarray  # (c,) numbers or texts
+    classes: np.ndarray  # (c,) numbers or strings
     weight: np.ndarray  # (c, d)
     bias: np.ndarray  # (c,)
     x_mean: np.ndarray  # (d,)
@@ -91,7 +91,7 @@ class LinearProbe:
         return self.classes[self.logits(x).argmax(1)]
 
     def to_bytes(self) -> bytes:
-        """Safetensors with the classes in the header, because they may be texts."""
+        """Safetensors with the classes in the header, because they may be strings."""
         tensors = {name: np.ascontiguousarray(getattr(self, name)) for name in PARTS}
         about = {"classes": self.classes.tolist(), "dtype": self.classes.dtype.str}
         # one key only: several keys have no fixed order, so equal probes would have different hashes
@@ -127,7 +127,7 @@ class LinearProbe:
 def check_classes(labels: np.ndarray, where: str) -> None:
     """Raise InputError for missing or fractional labels, or if there is only one class."""
     if labels.dtype.kind not in "iufbU":
-        raise InputError(f"Labels must be numbers or texts, but they are {labels.dtype}.")
+        raise InputError(f"Labels must be numbers or strings, but they are {labels.dtype}.")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise InputError(f"{int(np.isnan(labels).sum())} labels of {where} are NaN. Leave those rows out.")
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):

@@ -127,7 +127,7 @@ class MigrationReport:
             return judged
         gained = (
             "The migrated probe is significantly better than its source. Either the target's latents show the labels "
-            "more clearly, or labels passed through the map: fit probe and map on different rows."
+            "more clearly, or labels leaked through the map: fit probe and map on different rows."
         )
         return replace(judged, passed=False, advice=gained)
 
@@ -177,9 +177,9 @@ def migration_report(
     """Score all heads on `split.score`; the target's probe is trained on `split.fit`.
 
     Neither probe nor map may have seen `split.score`, and they must not be fitted on the same rows: both would fit the
-    same noise, and labels would pass from one to the other. (A probe "migrated" between two independent models, 500
-    rows, 100 and 16 dimensions, had 83% accuracy.) `distilled` are rows to distil a head on: use those of the map for
-    a fair comparison. With a map `back` from b to a the probe is migrated through it, and through the inverse of
+    same noise, and labels would leak from one to the other. (A probe "migrated" between two independent models, 500
+    rows, 100 and 16 dimensions, had 83% accuracy.) `distilled` are rows to distil a head on: use those of the map for a
+    fair comparison. With a map `back` from b to a the probe is migrated through it, and through the inverse of
     `translation` for comparison only.
     """
     a, b = check_pairs(a, b)
@@ -235,7 +235,7 @@ def migration_report(
 
 
 def _known_labels(probe: LinearProbe, labels: np.ndarray, rows: int, used: np.ndarray) -> np.ndarray:
-    """Labels as an array; raises InputError if the probe does not know some that are used."""
+    """Labels as an array; raises InputError if the probe was not trained on all of those in use."""
     labels = np.asarray(labels)
     if labels.shape != (rows,):
         raise InputError(f"'labels' must have one entry for each of {rows} rows, but has shape {labels.shape}.")
@@ -244,7 +244,7 @@ def _known_labels(probe: LinearProbe, labels: np.ndarray, rows: int, used: np.nd
     if len(unknown):
         more = " and others" if len(probe.classes) > 5 else ""
         raise InputError(
-            f"The probe does not know the labels {unknown[:5].tolist()}; it was trained on "
+            f"The probe was not trained on the labels {unknown[:5].tolist()}, but on "
             f"{probe.classes[:5].tolist()}{more}."
         )
     return labels

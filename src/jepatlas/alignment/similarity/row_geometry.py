@@ -26,7 +26,7 @@ from jepatlas.alignment.similarity.kernel_alignment import ROUNDING
 __all__ = ["LARGEST", "GeometryMetric", "Part", "RowGeometry", "permuted_cka", "permuted_dsc", "permuted_nos"]
 
 LARGEST = 2000
-"""Most rows of which all pairs are kept in memory."""
+"""Largest number of rows for which all pairs are kept in memory."""
 
 Order = np.ndarray | None
 """The row of the second side that belongs to each row of the first: a permutation, or None for the row itself."""

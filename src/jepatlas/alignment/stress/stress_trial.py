@@ -194,7 +194,7 @@ def split_for_probe(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows for the map and rows for the probe; without labels all rows are for the map.
 
-    On the same rows both would fit the same noise, and labels would seem to pass between unrelated models.
+    On the same rows both would fit the same noise, and labels would leak between unrelated models.
     """
     if latents.labels is None:
         return rows, rows[:0]

@@ -98,7 +98,9 @@ def _start(u, step, constants, buffers):
         theta = u[i] * step
         quarter = np.rint(theta * inverse)
         r = (theta - quarter * high) - quarter * low
-        r = limit if r > limit else r  # a huge θ has no phase, but its sine and cosine are at most 1; NaN stays NaN
+        r = (
+            limit if r > limit else r
+        )  # the phase of a huge θ is lost to rounding, but sine and cosine are at most 1; NaN stays NaN
         r = -limit if r < -limit else r
         x = r * r
         sine = r + r * (x * (s3 + x * (s5 + x * (s7 + x * (s9 + x * (s11 + x * (s13 + x * s15)))))))
@@ -117,7 +119,7 @@ def _start(u, step, constants, buffers):
 
 @compiled(error_model="numpy", fastmath={"contract", "reassoc"})
 def _add_sums(double, before, now, sums):
-    """Add Σ_b of the next eight harmonics to `sums`. `before` and `now` are moved on by eight."""
+    """Add Σ_b of the next eight harmonics to `sums`, and advance `before` and `now` by eight."""
     zero = sums.dtype.type(0)
     s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
     for i in range(len(double)):
@@ -144,7 +146,7 @@ def _add_sums(double, before, now, sums):
 
 @compiled(error_model="numpy", fastmath={"contract", "reassoc"})
 def _add_gradient(double, before, now, weights, total):
-    """Add Σ_k w_k times the next eight harmonics to `total`. `before` and `now` are moved on by eight."""
+    """Add Σ_k w_k times the next eight harmonics to `total`, and advance `before` and `now` by eight."""
     w0, w1, w2, w3, w4, w5, w6, w7 = weights
     for i in range(len(double)):
         d, a, b = double[i], before[i], now[i]

@@ -1,1 +1,1 @@
-"""Readers of episodes in the formats of others. Each returns `EpisodeArrays`; images are decoded once into a cache."""
+"""Readers of episodes of other libraries. Each returns `EpisodeArrays`; images are decoded once into a cache."""

@@ -113,7 +113,7 @@ def _image_frames(
 def _video_frames(
     folder: Path, info: dict[str, Any], name: str, rows: dict[str, np.ndarray], episodes: dict[str, np.ndarray]
 ) -> Iterator[np.ndarray]:
-    """Frames in the order of the rows. A file holds several episodes, each from a time on."""
+    """Frames in the order of the rows. A file holds several episodes, each from its start time."""
     del rows
     reader = VideoReader()
     place = {part: episodes[f"videos/{name}/{part}"] for part in ("chunk_index", "file_index", "from_timestamp")}

@@ -1,7 +1,7 @@
 """Compiled augmentation for the CPU: each image passes through the whole pipeline while it is in the cache.
 
 Images are float32 planes (3, height, width) in 0 … 1, and every operation works in place. The reference implementation
-with kornia's functions is `augment_with_kornia`; tests hold both equal. Colour operations follow kornia's ColorJitter
+with kornia's functions is `augment_with_kornia`; tests compare the two. Colour operations follow kornia's ColorJitter
 and have no branches in their loops, so that they vectorise.
 """
 

@@ -95,7 +95,7 @@ def search_path(
 ) -> Path:
     """The least-action path from start (d,) to goal (d,): graph search over sampled points, then descent.
 
-    The descent does not know `admissible`; its result is used only if every step of it is admissible.
+    The descent ignores `admissible`; its result is used only if every step of it is admissible.
     """
     start = np.asarray(start, dtype=np.float64)[None]
     goal = np.asarray(goal, dtype=np.float64)[None]

@@ -1,4 +1,4 @@
-"""Worlds whose energies are audited, and controls: energies that are no quasimetrics.
+"""Worlds whose energies are audited, and controls: energies that are not quasimetrics.
 
 Each control, at points of the plane, lacks one condition:
 
@@ -59,4 +59,4 @@ BROKEN = {
     "quadratic-action": {"identity", "midpoints"},
     "free-downhill": {"indiscernibles"},
 }
-"""Axioms that the audit must find broken in each control."""
+"""Axioms that the audit must report as violated in each control."""

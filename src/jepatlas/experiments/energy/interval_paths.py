@@ -3,7 +3,7 @@
 A map of [0, 1] is given by its inner knots. If these move at velocities u, linear between them, the effort is the
 length of the slope of the velocity,
 
-    L(φ, u)² = ∫u_x² dx = Σ (Δu)² / Δφ        +∞ if knots have met
+    L(φ, u)² = ∫u_x² dx = Σ (Δu)² / Δφ        +∞ if knots coincide
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Implication as energy: do embeddings learned from rules alone represent what follows from what?
+"""Implication as energy: do embeddings learned from rules alone represent the implications?
 
     AUC of −E for implied against not implied, and the share of implied pairs with E(p, q) < E(q, p)
 

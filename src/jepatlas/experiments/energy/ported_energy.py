@@ -6,7 +6,7 @@ square. An energy is not defined away from its training latents, so it is learne
 of up to JITTER of a cell. The control is M fitted on shuffled pairs, also a rotation.
 
 The agents are trained apart on the open plane, each through its own mixing. The grid lies in that plane, and the map is
-fitted on states of the open plane: the second agent sees nothing of the grid.
+fitted on states of the open plane: the second agent observes nothing of the grid.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def reproduce(
     *,
     seed: int = 0,
     without: Sequence[str] = (),
-    tell: Callable[[SweepResult], None] = lambda result: None,
+    on_result: Callable[[SweepResult], None] = lambda result: None,
 ) -> Record:
     """Run the missing trials, conclude, and save the record and its figure.
 
@@ -49,7 +49,7 @@ def reproduce(
     """
     place = out / scale
     trials = [trial for trial in experiment.trials(scale, seed) if trial.at.get("scene") not in without]
-    done = sweep([trial.job for trial in trials], run_trial, place / "runs", open_executor, tell)
+    done = sweep([trial.job for trial in trials], run_trial, place / "runs", open_executor, on_result)
     results = [
         Result(trial, place / "runs" / trial.job.name, result.status, result.record, result.made)
         for trial, result in zip(trials, done, strict=True)

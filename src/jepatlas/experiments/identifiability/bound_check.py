@@ -5,9 +5,9 @@ meets the bound with equality, E‖z‖² = n = ε², and all runs of a seed are
 are large by chance, all collapsed runs of the seed exceed the bound together. Therefore the rule counts an excess only
 if it is significant at 5% over all comparisons (Bonferroni), with normal errors from the two intervals.
 
-Where latents lost a direction, the error is that loss, whatever D is, and ε measures it. So which term determines the
-error is asked of runs that kept all directions: ε < 1, because a constant latent direction alone makes ε at least 1.
-Rank correlations of the other runs, and of all runs pooled, are in the table.
+Where latents lost a direction, the error is that loss, whatever D is, and ε measures it. Which term determines the
+error is therefore tested on runs that kept all directions, ε < 1, because a constant latent direction alone makes ε at
+least 1. Rank correlations of the other runs, and of all runs pooled, are in the table.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from jepatlas.worlds import (
 __all__ = ["EXPERIMENT", "run"]
 
 DEGREE = 4
-PRESENT = 0.01  # share of the map's variance from which a degree is asked for its correlation
+PRESENT = 0.01  # smallest share of the map's variance for which the correlation of a degree is tested
 WITHIN = 0.05  # largest distance of a correlation from its prediction, and relative distance of a loss
 GAUSSIAN: dict[str, AnyLaw] = {
     "ρ = .9": OrnsteinUhlenbeck(2, 0.9),

@@ -3,7 +3,7 @@
     L / (2(1−ρ)) → E‖Dh‖²_F  as ρ → 1           E‖Dh‖²_F ≥ n  if Cov h = I, with equality for h = Qz only
 
 Both sides of the limit are measured for maps with known derivatives: the identity and the four mixings in the plane.
-The minimum is asked of the same maps after whitening. Nothing is trained.
+The minimum is tested on the same maps after whitening. Nothing is trained.
 """
 
 from __future__ import annotations

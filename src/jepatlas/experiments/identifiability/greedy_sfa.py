@@ -29,7 +29,7 @@ __all__ = ["EXPERIMENT"]
 METHODS = ("simultaneous", *SEQUENTIAL)
 TRAINED = ("lejepa", "turned")
 NAMES = {"xsfa": "xSFA", "lejepa": "LeJEPA", "turned": "LeJEPA, then linear SFA"}
-MARGIN = 0.02  # of R²: a smaller difference is no degradation
+MARGIN = 0.02  # of R²: a smaller difference does not count as a degradation
 CLAIM = Claim(
     statement="Sequential extraction, as in slow feature analysis, accumulates errors and degrades beyond a "
     "few dimensions; simultaneous extraction does not. Distinct rates identify each coordinate, equal ones only a "

@@ -8,7 +8,7 @@ The optimum whitens and is slowest, so each latent is f of a coordinate, up to a
                 marginal q; √q f is the second eigenfunction of J / √(q(a) q(b)), and √q the first
 
 The law of additive noise is not stationary, so the study's pairs follow q and not p. No prediction exists for α ≤ 1:
-the spectrum is continuous, and the slowest function lives ever further out in the tails.
+the spectrum is continuous, and slow functions concentrate ever further out in the tails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Pairs of agents: their latents of the same states, the controls beside them, and results of their own.
+"""Pairs of agents: their latents of the same states, controls, and one result for each pair.
 
 agents       h¹(s) → h²(s)                   the claim
 untrained    the same networks before their first step
 pca, pca_16  principal components of small images, as wide as the latents, and 16 of them
-pixels       principal components of the first view → h²: what the first view tells about the second agent
+pixels       principal components of the first view → h²: how well the first view predicts the second agent
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NAMES = {
     "pixels": "PCA of the first view → second agent",
 }
 CONTROLS = ("untrained", "pca", "pca_16")
-"""Controls with as much to translate as the agents, but without training."""
+"""Controls without training, which are translated as the agents are."""
 COMPARED = ("agents", *CONTROLS)
 FEW_COMPONENTS = 16
 PAIR_KEYS = ("scene", "objective", "shuffle", "width", "seed")

@@ -1,4 +1,4 @@
-"""Decision rules of the study: how numbers over seeds decide a claim, and what collapsed agents do to it.
+"""Decision rules of the study: how numbers over seeds decide a claim, and how collapsed agents are treated.
 
 A claim names numbers that should be above 0, with confidence intervals over seeds (`decide`). Where any of several
 numbers may decide, the intervals hold for all of them at once (Bonferroni). Latents that vary along fewer than
@@ -82,7 +82,7 @@ def mean_difference(better: Sequence[Result], worse: Sequence[Result], measure: 
 
 
 def conservative(variants: Sequence[Estimate]) -> Estimate:
-    """The least of several variants of one number, with an interval that covers all of theirs.
+    """The smallest of several variants of one number, with an interval that covers all of their intervals.
 
     >>> conservative([Estimate(2.0, 1.0, 3.0, 3), Estimate(1.0, -1.0, 3.5, 3)])
     Estimate(value=1.0, low=-1.0, high=3.5, n=3)

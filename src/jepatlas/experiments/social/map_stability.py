@@ -1,9 +1,9 @@
-"""Are maps between agents steadier if the objective asks for view-invariant prediction?
+"""Are maps between agents more stable if the objective asks for view-invariant prediction?
 
-    unrest = E‖W₁h − W₂h‖² / E‖Wh − mean‖²     over held-out states; W₁, W₂ fitted on disjoint parts of the objects
+    instability = E‖W₁h − W₂h‖² / E‖Wh − mean‖²     over held-out states; W₁, W₂ fitted on disjoint parts of the objects
 
 Parts are halves or quarters. The unit is the variance of the predictions of the map fitted on all pairs: in units of
-the target (also in the table), a map that predicts nothing would be the steadiest. Maps of different seeds cannot be
+the target (also in the table), a map that predicts nothing would be the most stable. Maps of different seeds cannot be
 compared, because their latents differ; there, the variance of R² is compared, pooled over objectives, with the F
 interval of the ratio.
 """
@@ -35,7 +35,15 @@ from jepatlas.experiments.social.decisions import (
 from jepatlas.experiments.social.pair_measures import positive_scale, translate
 from jepatlas.experiments.social.trained_agents import agent_trials
 
-__all__ = ["PREDICTIVE", "judge", "measure_unrest", "objectives", "ratio_of_variances", "stability_pairs", "trials"]
+__all__ = [
+    "PREDICTIVE",
+    "judge",
+    "measure_instability",
+    "objectives",
+    "ratio_of_variances",
+    "stability_pairs",
+    "trials",
+]
 
 PREDICTIVE = ("ijepa", "lejepa")
 _OTHERS: dict[Scale, tuple[str, ...]] = {
@@ -59,10 +67,10 @@ def trials(scale: Scale, scene: str, seeds: range) -> list[Trial]:
 
 def stability_pairs(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
     chosen = [result for result in results if result.at["objective"] in objectives(scale)]
-    return pair_results(chosen, lambda pair: measure_unrest(pair, rows))
+    return pair_results(chosen, lambda pair: measure_instability(pair, rows))
 
 
-def measure_unrest(pair: PairedLatents, most: int) -> dict[str, Estimate]:
+def measure_instability(pair: PairedLatents, most: int) -> dict[str, Estimate]:
     """How much predictions differ between maps of disjoint parts, and scores of the map of all pairs."""
     a, b = pair.a.h, pair.b.h
     fit = split_of(pair).fit
@@ -85,9 +93,9 @@ def measure_unrest(pair: PairedLatents, most: int) -> dict[str, Estimate]:
                 predictions.append(fitted.transform(a[rows]) / scale)
             draws.append(2 * np.stack(predictions).var(0, ddof=1).sum())  # mean over all pairs of maps
         difference = float(np.mean(draws)) if draws else np.nan
-        unrest = difference / _total_variance(whole.predicted[rows])
-        found[f"unrest_{parts}"] = unrest
-        found[f"log_unrest_{parts}"] = float(np.log(unrest)) if unrest > 0 else np.nan
+        instability = difference / _total_variance(whole.predicted[rows])
+        found[f"instability_{parts}"] = instability
+        found[f"log_instability_{parts}"] = float(np.log(instability)) if instability > 0 else np.nan
         found[f"moved_{parts}"] = difference / _total_variance(whole.target[rows])
     return point_estimates(found, len(rows))
 
@@ -123,7 +131,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
     among = len(PARTS) + 1
     found = {}
     for parts, title in PARTS.items():
-        differences = seed_differences(_joined(others), _joined(predictive), f"log_unrest_{parts}")
+        differences = seed_differences(_joined(others), _joined(predictive), f"log_instability_{parts}")
         found[f"steadier_{title}"] = mean_interval(differences, comparisons=among)
     found["steadier_seeds"] = ratio_of_variances(
         [_finite(runs, "r2") for runs in others], [_finite(runs, "r2") for runs in predictive], among=among
@@ -156,11 +164,13 @@ def _finite(runs: Sequence[Result], name: str) -> np.ndarray:
 def _figure(kinds: Mapping[str, Sequence[Result]]) -> Bars:
     series = []
     for count, title in PARTS.items():
-        series.append(bars(f"maps from {title}", [mean_and_range(runs, f"unrest_{count}") for runs in kinds.values()]))
+        series.append(
+            bars(f"maps from {title}", [mean_and_range(runs, f"instability_{count}") for runs in kinds.values()])
+        )
     return Bars(
         title="Difference between maps of disjoint parts, in units of the predictions' variance",
         names=list(kinds),
-        y_label="unrest",
+        y_label="instability",
         series=series,
         note="Means over seeds with the lowest and highest.",
     )
@@ -169,7 +179,7 @@ def _figure(kinds: Mapping[str, Sequence[Result]]) -> Bars:
 def _table(kinds: Mapping[str, Sequence[Result]], pairs: Sequence[Result]) -> Table:
     """One row per pair; the standard deviation over seeds is repeated in every row of its objective."""
     columns = {"r2": "R²", "directions": "directions"}
-    columns |= {f"unrest_{count}": f"unrest, {title}" for count, title in PARTS.items()}
+    columns |= {f"instability_{count}": f"instability, {title}" for count, title in PARTS.items()}
     columns |= {f"moved_{count}": f"in units of the target, {title}" for count, title in PARTS.items()}
     rows = []
     for pair in pairs:

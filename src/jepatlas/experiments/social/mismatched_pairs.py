@@ -1,7 +1,7 @@
 """How many pairs a map between trained agents needs, and what mismatched pairs cost.
 
 The agents are those of `social-views`, so nothing is trained. Maps are fitted between the principal directions that
-hold 99% of the variance of standardised latents. `pair-budget` and `pair-noise` ask the same of charts whose map is
+hold 99% of the variance of standardised latents. `pair-budget` and `pair-noise` test the same on charts whose map is
 known.
 """
 

@@ -19,7 +19,7 @@ from jepatlas.experiments.social.race_runs import MIN_SEEDS, learned, reached
 __all__ = ["Decision", "RaceRule", "collapsed_seeds_of", "cost_verdict", "judge_race", "significantly_cheaper"]
 
 BELOW_ONE = float(np.nextafter(1.0, 0.0))
-"""Threshold of a cost ratio: an equal cost is no saving."""
+"""Threshold of a cost ratio: an equal cost is not a saving."""
 MIN_GAIN = 1e-6
 """Smallest difference in accuracy that counts as a gain."""
 
@@ -107,7 +107,7 @@ def cost_verdict(
 ) -> Verdict:
     """A named cost ratio of one way, which should be below 1.
 
-    It fails if the threshold was not reached with every seed, and only informs if latents of either way collapsed.
+    It fails if the threshold was not reached with every seed, and has no threshold if latents of either way collapsed.
     """
     verdict_name, ratio = cost
     verdict = Verdict.judge(
@@ -132,7 +132,7 @@ def collapsed_seeds_of(results: Sequence[Result], name: str) -> list[int]:
 
 
 def _final_gain(results: Sequence[Result], name: str, other: str) -> Verdict:
-    """Final accuracy of one way minus that of another, paired by seed. It informs and decides no claim."""
+    """Final accuracy of one way minus that of another, paired by seed. It has no threshold and decides no claim."""
     differences = np.array([result.value(f"{name}_final") - result.value(f"{other}_final") for result in results])
     found = mean_interval(differences[np.isfinite(differences)])
     return Verdict.judge(

@@ -1,9 +1,9 @@
-"""Sensitivity analyses of a pair: the light that both views share, the truncation of inverses, and what a probe reads.
+"""Sensitivity analyses of a pair: the light that both views share, the truncation of inverses, and linear probes.
 
-All of them were added after results were known. They inform, and no rule uses them.
+All of them were added after results were known. They are exploratory: no rule uses them.
 
-The light: a state of the rendered world has one light, which both cameras see. This bit alone makes latents of two
-agents similar, and those of two untrained networks perhaps more so.
+The light: a state of the rendered world has one light, which is the same for both cameras. This bit alone makes latents
+of two agents similar, and those of two untrained networks perhaps more so.
 
     light     R² of the mean of each light as a prediction of the second side
     within    R² of a map between latents minus the mean of their light

@@ -1,8 +1,8 @@
 """Do agents align by spatial structure? The same agents on images whose patches or pixels are shuffled.
 
-Every image has its own order, and the two agents use different ones. Untrained networks see what the agents see; PCA
-sees small images of it. What remains after a shuffle does not depend on places: colour and brightness, whose means
-suffice for an R².
+Every image has its own order, and the two agents use different ones. Untrained networks receive the same images as the
+agents; PCA receives small versions of them. What remains after a shuffle does not depend on places: colour and
+brightness, whose means suffice for an R².
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ MARGIN = 0.05
 """R² may be lower by this much."""
 MAX_P = 0.05
 COMPARED = 4
-"""Differences in R² that are judged: through one camera and as agents look, against one camera and random ones."""
+"""Number of judged differences in R²: encoded from one or the chosen camera, against fixed and random cameras."""
 POLICIES = {"fixed": "one camera", "random": "random cameras", "curious": "chosen cameras"}
-CAMERAS = {"one": "seen through one", "own": "as it looks"}
+CAMERAS = {"one": "encoded from one camera", "own": "encoded from its own choice"}
 CLAIM = Claim(
     statement="Agents that choose their own viewpoints align as well as agents with fixed cameras.",
     source="Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models, which names it as an "
@@ -65,7 +65,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def judge(pairs: Sequence[Result], choosers: Sequence[Result]) -> Finding:
     """By paired differences over seeds, R² of choosing agents may be at most MARGIN below that of agents with one
-    camera, seen through one camera and as they choose, without fewer directions and better than chance."""
+    camera, encoded from one camera and from the chosen ones, without fewer directions and better than chance."""
     as_well = [_as_well(pairs, cameras) for cameras in CAMERAS]
     over_fixed = {cameras: _difference(pairs, ("curious", cameras), ("fixed", "one"), "r2") for cameras in CAMERAS}
     over_random = {cameras: _difference(pairs, ("curious", cameras), ("random", cameras), "r2") for cameras in CAMERAS}
@@ -75,9 +75,9 @@ def judge(pairs: Sequence[Result], choosers: Sequence[Result]) -> Finding:
     good_random = "Choosing aligns better than random cameras."
     return Finding(
         _outcome(as_well),
-        f"R² of choosing agents minus that of agents with one camera: {cell(over_fixed['one'])} seen through one, "
-        f"{cell(over_fixed['own'])} as they look.{collapse_note(policies)}",
-        short=f"R² of curious − one camera {over_fixed['one'].value:+.3f}, as they look {over_fixed['own'].value:+.3f}",
+        f"R² of choosing agents minus that of agents with one camera: {cell(over_fixed['one'])} encoded from one, "
+        f"{cell(over_fixed['own'])} from the chosen ones.{collapse_note(policies)}",
+        short=f"R² of curious − one camera {over_fixed['one'].value:+.3f}, own choice {over_fixed['own'].value:+.3f}",
         verdicts=(
             *(_verdict(f"over_fixed_{cameras}", one, -MARGIN, good_fixed) for cameras, one in over_fixed.items()),
             *(_verdict(f"over_random_{cameras}", one, 0.0, good_random) for cameras, one in over_random.items()),

@@ -116,7 +116,7 @@ def effective_rank(h: np.ndarray, h_next: np.ndarray, rank: Estimate | None = No
 
 
 def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
-    """The number of coordinates that vary relative to the widest; it informs.
+    """The number of coordinates that vary relative to the widest, without threshold.
 
     It may exceed the number of varying directions: then some coordinates are linear combinations of others.
     """
@@ -129,7 +129,7 @@ def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
 
 
 def repeated_coordinates(h: np.ndarray, h_next: np.ndarray) -> Verdict:
-    """The number of coordinates that equal another one, possibly with opposite sign; it informs.
+    """The number of coordinates that equal another one, possibly with opposite sign, without threshold.
 
     Each also reduces the rank, but nothing has collapsed. Copies of a different scale are not counted, because
     coordinates of latents that collapsed onto one line are such copies.

@@ -43,7 +43,7 @@ __all__ = [
     "undecided",
 ]
 
-EXTRA_FUNCTIONS = 6  # functions computed beyond the number of latents: the ladder needs to see a harmonic
+EXTRA_FUNCTIONS = 6  # functions computed beyond the number of latents: the ladder must include a harmonic
 LADDER_ROWS = 8000
 
 

@@ -64,7 +64,7 @@ def _measures(rho: np.ndarray) -> dict[str, float]:
 def _window_verdict(found: Estimate, null: np.ndarray, expected: float) -> Verdict:
     """Negative if the second harmonic of a slow direction is slower than a fast direction.
 
-    The null has one rate, where the window is `expected` up to sampling; the same deviation is granted to other rates.
+    The null has one rate, where the window is `expected` up to sampling; the same deviation is allowed for other rates.
     """
     smallest = float(np.quantile(null, 0.01))
     threshold = min(0.0, smallest - expected)

@@ -3,7 +3,7 @@
     z' = A z + B u + c    ⇒    h' = QAQᵀ h + QB u + Qc        where h = Qz
 
 So A and B fitted to (h, u) and h' must be these conjugates; where h = sQz with a common scale s, B is sQB. Latents that
-vary in more directions than the state are not a rotation of it; conjugacy then only informs.
+vary in more directions than the state are not a rotation of it; conjugacy then has no threshold.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class _Conjugacy:
 def _conjugacy_verdicts(
     errors: _Conjugacy, rng: np.random.Generator, *, groups: np.ndarray | None, replicates: int, directions: int
 ) -> list[Verdict]:
-    """`directions` is the number of directions in which the latents vary; with more than the state's, errors inform."""
+    """`directions` counts those in which the latents vary; with more than the state's, errors have no threshold."""
     rows = len(errors.h)
     dim = errors.z.shape[1]
     found = bootstrap(errors, rows, rng, groups=groups, replicates=replicates, centred=True)

@@ -8,7 +8,7 @@ well.
 
 Latents with more dimensions than the state hardly vary in some directions. These surplus directions are left out, as
 long as the remaining ones are at least as many as the state's. If the dimension of the state is unknown, surplus
-directions and unexplored directions of the state cannot be distinguished, and the number only informs.
+directions and unexplored directions of the state cannot be distinguished, and the number has no threshold.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def _least_squares(basis: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def degree_verdicts(halves: Halves, seed: int, replicates: int = 500) -> list[Verdict]:
-    """Shares of the latents' variance by Hermite degree: `degree_1` … and `degree_beyond`; they inform.
+    """Shares of the latents' variance by Hermite degree: `degree_1` … and `degree_beyond`, without threshold.
 
     A rotation has all its variance at degree 1. The shares need Gaussian states and enough rows; otherwise there is
     only `degree_1`, with value NaN and the reason.

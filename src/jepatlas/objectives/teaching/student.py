@@ -8,10 +8,10 @@ The teacher itself is not needed: for each shared state only its output is given
     distillation, logits    T² · KL(softmax(t/T) ‖ softmax(A z_S/T)),   t the logits of a probe on the teacher's latents
     distillation, latents   ‖z_T − A z_S‖² / d_T,   the target has unit variance
 
-Migration with W from student to teacher, as published, requires that the student knows what the teacher knows. The
-opposite direction, ‖z_S − W z_T‖², requires that it knows nothing else, and is minimised by a constant student; it is
-available for comparison. Widths may differ, and labels are not needed. In distillation the linear head A is trained
-with the student.
+Migration with W from student to teacher, as published, requires that the student's latents contain the teacher's
+information. The opposite direction, ‖z_S − W z_T‖², requires that they contain nothing else, and is minimised by a
+constant student; it is available for comparison. Widths may differ, and labels are not needed. In distillation the
+linear head A is trained with the student.
 
 References: "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models", section 3.7 and
 Algorithm 2; "Distilling the Knowledge in a Neural Network"; "FitNets: Hints for Thin Deep Nets".

@@ -2,8 +2,8 @@
 
     L = ‖g(f(x)) − x‖² / pixels,   x scaled to −1 … 1
 
-f sees all patches. g is MAE's decoder with the pooled latent as its only input, so the latent is the bottleneck. This
-is the pixel-level baseline of "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models".
+f receives all patches. g is MAE's decoder with the pooled latent as its only input, so the latent is the bottleneck.
+This is the pixel-level baseline of "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     L = mean over blocks B and patches i ∈ B of ℓ(p(f(x_C), i) − LN(f̄(x)_i)),   ℓ squared or smooth L1
 
-f encodes only the context patches, f̄ is its moving average and sees the whole image, and LN normalises each target.
+f encodes only the context patches, f̄ is its moving average on the whole image, and LN normalises each target.
 
 The predictors p are
 - narrow: a transformer on the context tokens and one mask token per position, as published for I-JEPA;

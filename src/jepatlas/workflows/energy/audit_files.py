@@ -63,7 +63,7 @@ def audit_saved(path: Path, points: Path, *, states: int, seed: int, tolerance: 
     if truth is not None and saved.spec.discount is not None:
         raise InputError(
             f"{points} has a 'truth', but the energy is discounted (γ = {saved.spec.discount:g}), so they have "
-            "different scales. Remove the truth, or audit the run, which knows the cost of a step."
+            "different scales. Remove the truth, or audit the run, which stores the cost of a step."
         )
     try:
         found = audit(

@@ -107,7 +107,7 @@ def _comparable_truth(fitted: FittedEnergy, truth: np.ndarray | None) -> np.ndar
 
 
 def _with_discount_advice(fitted: FittedEnergy, verdict: Verdict) -> Verdict:
-    """Discounted values are not lengths of steps, so calibration on steps is no remedy for them."""
+    """Discounted values are not lengths of steps, so they cannot be calibrated on steps."""
     if fitted.gamma is None or verdict.name != "calibration_error" or verdict.passed is not False:
         return verdict
     return replace(

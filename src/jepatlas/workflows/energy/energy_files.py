@@ -146,7 +146,7 @@ def _build(spec: EnergySpec, tensors: dict[str, torch.Tensor]) -> EmbeddedEnergy
     """The energy with these tensors. Names and shapes are compared before memory is taken for the network."""
     if spec.embedding.depth > len(tensors):
         raise ValueError(f"spec declares {spec.embedding.depth} layers, but the file holds {len(tensors)} tensors.")
-    if spec.head.kind in HEADS:  # a head of the user's own need not support the meta device
+    if spec.head.kind in HEADS:  # a user-defined head need not support the meta device
         with torch.device("meta"):
             outline = spec.build()
         outline.load_state_dict(tensors, assign=True)

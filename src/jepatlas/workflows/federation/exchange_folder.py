@@ -30,12 +30,12 @@ __all__ = [
     "Absent",
     "Entry",
     "Exchange",
-    "Parcel",
+    "Message",
     "list_files",
     "manifest_table",
-    "read_parcel",
+    "read_message",
     "transcript",
-    "write_parcel",
+    "write_message",
 ]
 
 KIND, VERSION = "exchange", 1
@@ -57,7 +57,7 @@ class Sealed(Protocol):
 
 
 @dataclass(frozen=True)
-class Parcel:
+class Message:
     """Content and arrays that a member sent in one round."""
 
     content: Mapping[str, Any]
@@ -66,7 +66,7 @@ class Parcel:
     """Hash of the bytes that were read."""
 
 
-def write_parcel(place: Path, content: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> None:
+def write_message(place: Path, content: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> None:
     """Write a sealed folder with one file per array."""
     files = {
         f"{name}.safetensors": safetensors.numpy.save({name: np.ascontiguousarray(array)})
@@ -75,7 +75,7 @@ def write_parcel(place: Path, content: Mapping[str, Any], arrays: Mapping[str, n
     write_sealed_folder(place, KIND, VERSION, content, files)
 
 
-def read_parcel(place: Path) -> Parcel:
+def read_message(place: Path) -> Message:
     """Read a sealed folder; raises InputError for damaged files and numbers that are not finite."""
     sealed = read_sealed_folder(place, KIND, VERSION)
     arrays: dict[str, np.ndarray] = {}
@@ -87,7 +87,7 @@ def read_parcel(place: Path) -> Parcel:
         arrays[name] = found[name]
         if not np.isfinite(arrays[name]).all():
             raise InputError(f"{place / file} holds numbers that are not finite. Its sender must send it again.")
-    return Parcel(sealed.content, arrays, sealed.seal)
+    return Message(sealed.content, arrays, sealed.seal)
 
 
 def transcript(*rounds: Mapping[str, Sealed]) -> str:

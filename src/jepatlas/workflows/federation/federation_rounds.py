@@ -30,7 +30,7 @@ from jepatlas.workflows.federation.agreed_states import (
     hide,
     number_groups,
 )
-from jepatlas.workflows.federation.exchange_folder import Exchange, Parcel, read_parcel, transcript, write_parcel
+from jepatlas.workflows.federation.exchange_folder import Exchange, Message, read_message, transcript, write_message
 from jepatlas.workflows.federation.federated_atlas import (
     Part,
     add_newcomers,
@@ -87,7 +87,7 @@ def join(offer: Offer, member: Member, notify: Notify = lambda _: None) -> Feder
     channel = member.channel
     channel.wait(lambda: bool(channel.senders("4-seals")), lambda: "no finished federation has come")
     first = channel.senders("4-seals")[0]
-    founders = list(read_parcel(channel.place / "4-seals" / first).content["members"])
+    founders = list(read_message(channel.place / "4-seals" / first).content["members"])
     if member.name in founders:
         raise InputError(
             f"'{member.name}' is a member already. Leave out --join to continue, or choose another --name."
@@ -114,7 +114,7 @@ def join(offer: Offer, member: Member, notify: Notify = lambda _: None) -> Feder
 # --- round 1: states ---
 
 
-def _announce(member: Member, hashes: np.ndarray, controls: list[str], notify: Notify) -> dict[str, Parcel]:
+def _announce(member: Member, hashes: np.ndarray, controls: list[str], notify: Notify) -> dict[str, Message]:
     """Announce states and controls, and wait for the other members."""
     channel = member.channel
     names = _known_members(channel)
@@ -125,8 +125,8 @@ def _announce(member: Member, hashes: np.ndarray, controls: list[str], notify: N
             f"{member.exchange} has its {member.members} members already: {', '.join(others)}. Join them when they "
             "have finished (--join), or choose a new exchange."
         )
-    channel.send("1-states", lambda place: write_parcel(place, terms, {"states": as_bytes(hashes)}))
-    own = read_parcel(channel.kept / "1-states")
+    channel.send("1-states", lambda place: write_message(place, terms, {"states": as_bytes(hashes)}))
+    own = read_message(channel.kept / "1-states")
     same_terms = all(own.content.get(key) == value for key, value in terms.items())
     if not same_terms or not np.array_equal(own.arrays["states"], as_bytes(hashes)):
         raise InputError(
@@ -145,13 +145,13 @@ def _announce(member: Member, hashes: np.ndarray, controls: list[str], notify: N
                 f"{len(names)} members are in {member.exchange} ({', '.join(names)}), but --members is "
                 f"{member.members}. Start all again with --members {len(names)} in a new exchange."
             )
-    return channel.receive("1-states", names, read_parcel)
+    return channel.receive("1-states", names, read_message)
 
 
 def _known_members(channel: Exchange) -> list[str] | None:
-    """The members, if this one has met them before; later arrivals do not change them."""
+    """The members if this one has sent latents already; members that arrive later do not change them."""
     sent = channel.kept / "2-latents"
-    return list(read_parcel(sent).content["members"]) if sent.is_dir() else None
+    return list(read_message(sent).content["members"]) if sent.is_dir() else None
 
 
 def _check_terms(announced: Mapping[str, Mapping[str, Any]]) -> None:
@@ -169,7 +169,7 @@ def _check_terms(announced: Mapping[str, Mapping[str, Any]]) -> None:
 # --- round 2: latents ---
 
 
-def _controls_to_send(announced: Mapping[str, Parcel], member: Member, notify: Notify) -> list[str]:
+def _controls_to_send(announced: Mapping[str, Message], member: Member, notify: Notify) -> list[str]:
     """The controls that this member sends; none unless all members do.
 
     Controls of one member alone would reveal its inputs without a comparison. Random networks are not needed if all
@@ -185,7 +185,7 @@ def _controls_to_send(announced: Mapping[str, Parcel], member: Member, notify: N
     return [kind for kind in given[member.name] if kind != "random" or random_needed]
 
 
-def _exchange_latents(member: Member, shared: Offer, names: list[str]) -> dict[str, Parcel]:
+def _exchange_latents(member: Member, shared: Offer, names: list[str]) -> dict[str, Message]:
     """Send latents of the agreed states, in the order of their hashes, and receive those of all members."""
     channel = member.channel
     arrays = {"latents": shared.h}
@@ -193,8 +193,8 @@ def _exchange_latents(member: Member, shared: Offer, names: list[str]) -> dict[s
         arrays["groups"] = number_groups(shared.groups)
     arrays |= shared.controls
     content = {"member": member.name, "members": names}
-    channel.send("2-latents", lambda place: write_parcel(place, content, arrays))
-    received = channel.receive("2-latents", names, read_parcel)
+    channel.send("2-latents", lambda place: write_message(place, content, arrays))
+    received = channel.receive("2-latents", names, read_message)
     for name, one in received.items():
         _check_latents(name, one, names, len(shared.ids))
     own = received[member.name].arrays["latents"]
@@ -206,10 +206,10 @@ def _exchange_latents(member: Member, shared: Offer, names: list[str]) -> dict[s
     return received
 
 
-def _check_latents(name: str, received: Parcel, names: list[str], rows: int) -> None:
+def _check_latents(name: str, received: Message, names: list[str], rows: int) -> None:
     if received.content.get("members") != names:
         raise InputError(
-            f"'{name}' met other members than {', '.join(names)}. Check --members, and start all again in a new "
+            f"'{name}' began with other members than {', '.join(names)}. Check --members, and start all again in a new "
             "exchange."
         )
     for kind, array in received.arrays.items():
@@ -220,7 +220,7 @@ def _check_latents(name: str, received: Parcel, names: list[str], rows: int) -> 
             )
 
 
-def _charts(received: Mapping[str, Parcel], kind: str, states: np.ndarray) -> list[ChartLatents]:
+def _charts(received: Mapping[str, Message], kind: str, states: np.ndarray) -> list[ChartLatents]:
     """Charts of all members that sent this kind of rows, in order of names."""
     groups = common_groups([one.arrays["groups"] for one in received.values() if "groups" in one.arrays])
     return [
@@ -249,8 +249,8 @@ def _compare_seals(member: Member, atlas: Atlas, read: str, names: list[str]) ->
     channel = member.channel
     seal = save_atlas(atlas, member.out / "atlas")
     content = {"member": member.name, "members": names, "atlas": seal, "read": read}
-    channel.send("4-seals", lambda place: write_parcel(place, content))
-    seals = {name: one.content for name, one in channel.receive("4-seals", names, read_parcel).items()}
+    channel.send("4-seals", lambda place: write_message(place, content))
+    seals = {name: one.content for name, one in channel.receive("4-seals", names, read_message).items()}
     others = sorted(name for name, one in seals.items() if (one.get("atlas"), one.get("read")) != (seal, read))
     if others:
         raise InputError(
@@ -262,7 +262,7 @@ def _compare_seals(member: Member, atlas: Atlas, read: str, names: list[str]) ->
 def _check_founders_seal(member: Member, atlas: Atlas, founders: list[str]) -> None:
     """Write the atlas, and check that it is the one that all founders sealed."""
     seal = save_atlas(atlas, member.out / "atlas")
-    for name, one in member.channel.receive("4-seals", founders, read_parcel).items():
+    for name, one in member.channel.receive("4-seals", founders, read_message).items():
         if one.content.get("atlas") != seal:
             raise InputError(
                 f"{member.exchange / '3-maps'} has been changed: its atlas is not the one that '{name}' sealed. Ask "
@@ -275,7 +275,7 @@ def _read_newcomers(channel: Exchange, founders: list[str]) -> dict[str, Part]:
     return channel.receive("5-joined", set(channel.senders("5-joined")) - set(founders), read_part)
 
 
-def _control_verdicts(received: Mapping[str, Parcel], states: np.ndarray, seed: int) -> dict[str, dict[str, Verdict]]:
+def _control_verdicts(received: Mapping[str, Message], states: np.ndarray, seed: int) -> dict[str, dict[str, Verdict]]:
     """Verdicts on atlases of the controls.
 
     A random network replaces the untrained ones between members of which one did not send its own.

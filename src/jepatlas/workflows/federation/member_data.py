@@ -159,9 +159,10 @@ def _of_file(path: Path) -> Offer:
 def _controls(raw: np.ndarray | None, untrained: np.ndarray | None, width: int) -> dict[str, np.ndarray]:
     """Controls (n, k) as wide as the latents, as far as they can be computed.
 
-    The random network is seeded by a hash of the raw input, so that no other member can draw it and search for inputs
-    that give these numbers. Principal directions are not sent for the same reason. `untrained`, latents of the member's
-    own network before training, has no such protection: who knows the recipe and seed can draw that network.
+    The random network is seeded by a hash of the raw input, so that no other member can recreate it and search for
+    inputs that give these numbers. Principal directions are not sent for the same reason. `untrained`, latents of the
+    member's own network before training, has no such protection: anyone with the recipe and the seed can recreate that
+    network.
     """
     found = {} if untrained is None else {"untrained": untrained}
     if raw is not None:

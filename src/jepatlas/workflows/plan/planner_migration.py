@@ -3,7 +3,7 @@
     h_A ≈ M h_B,  fitted on latents of the same states:  energy E(M f_B(x), M f_B(g)),  dynamics of A
 
 All losses are those of M; its R² is measured on other states. The controls are B's own planner, and A's planner through
-a map fitted on shuffled pairs, which only knows the distribution of A's latents.
+a map fitted on shuffled pairs, which preserves only the distribution of A's latents.
 """
 
 from __future__ import annotations
