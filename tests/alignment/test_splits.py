@@ -47,8 +47,8 @@ def test_whole_float_ids_match_integers():
         ([1.0, 2.5], [1.0, 2.0], r"ids of a .*row 1 .*2\.5"),
         ([1.0, 2.0**60], [1, 2], "ids of a .*row 1 "),
         ([1.0, np.nan], [1.0, 2.0], "ids of a .*NaN.* 1 rows.* row 1"),
-        ([[1, 2]], [1, 2], "one number or text for each row"),
-        ([None, "x"], ["y", "x"], "one number or text for each row"),
+        ([[1, 2]], [1, 2], "each row"),
+        ([None, "x"], ["y", "x"], "each row"),
     ],
 )
 def test_mismatched_ids_are_named(a, b, message: str):
@@ -109,7 +109,7 @@ def test_share_counts_groups():
         ({"blocks": 5, "gap": 5}, "leaves no rows to fit on"),
         ({"groups": np.arange(9)}, "'groups' .* 10 rows.* 9"),
         ({"groups": np.array([1.0] * 9 + [np.nan])}, "first of them row 9"),
-        ({"groups": np.zeros((10, 1))}, "one number or text"),
+        ({"groups": np.zeros((10, 1))}, "for each row"),
         ({"groups": np.zeros(10)}, "at least 2 groups"),
     ],
 )

@@ -179,7 +179,7 @@ def _check_place(path: Path, kind: str) -> None:
     try:
         listed = {*_read_meta(path, kind)["files"], f"{kind}.json"}
     except InputError as error:
-        raise InputError(f"{path} exists and is no {kind} ({error}) Choose another place.") from error
+        raise InputError(f"{path} exists, but is not an {kind} ({error}) Choose another place.") from error
     found = {str(one.relative_to(path).as_posix()) for one in path.rglob("*") if not one.is_dir() or one.is_symlink()}
     if others := sorted(found - listed):
         raise InputError(

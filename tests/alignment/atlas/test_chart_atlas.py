@@ -282,7 +282,7 @@ def constant(name: str, certificate: CertificateSummary | None = None) -> ChartL
         (lambda: Atlas.build([chart(), chart("b", start=50)]), r"\(a\) and .* \(b\)"),
         (lambda: Atlas.build([chart(), chart("b", rows=1)]), "at least 2 states"),
         (lambda: Atlas.build([chart(), chart("b")], anchors=1), "'anchors'.* 2"),
-        (lambda: Atlas.build([chart(), ChartLatents("b", gaussian(2, 2), np.array(["0", "1"]))]), "some are texts"),
+        (lambda: Atlas.build([chart(), ChartLatents("b", gaussian(2, 2), np.array(["0", "1"]))]), "Some ids"),
         (lambda: ChartLatents("a/../b", gaussian(2, 2), np.arange(2)), r"'a/\.\./b'"),
         (lambda: ChartLatents("", gaussian(2, 2), np.arange(2)), "cannot be the name"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.array([1, 5, 5])), "more than once: 5"),
