@@ -55,9 +55,10 @@ class Null:
         p = (1 + np.count_nonzero(~better)) / (1 + len(draws)) if np.isfinite(value) else np.nan
         mean, std = draws.mean(), draws.std(ddof=1)
         gap = sign * (value - mean)
-        # NaN of the value or of any draw propagates to the effect
-        constant_null = std == 0 and not np.isnan(gap)
-        effect = np.sign(gap) * np.inf if constant_null and gap else gap / (1.0 if constant_null else std)
+        if std > 0 or np.isnan(gap):  # NaN of the value or of any draw propagates to the effect
+            effect = gap / std
+        else:
+            effect = np.sign(gap) * np.inf if gap else 0.0
         limit = sign * min((sign * draws).max(), sign * mean + TAIL * std)
         return cls(float(value), float(mean), float(std), float(p), float(effect), float(limit), len(draws), direction)
 

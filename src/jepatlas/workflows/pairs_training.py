@@ -65,11 +65,10 @@ def train_on_pairs(
 
 
 def _split(data: Any, held: Any) -> tuple[Data, Data | None]:
-    given = None if held is None else held if isinstance(held, DataLoader) else as_dataset(held)
-    if isinstance(data, DataLoader):
-        return data, given
-    rows = as_dataset(data)
-    return (rows, given) if given is not None else hold_out_last(rows)
+    rows = data if isinstance(data, DataLoader) else as_dataset(data)
+    if held is not None:
+        return rows, held if isinstance(held, DataLoader) else as_dataset(held)
+    return (rows, None) if isinstance(rows, DataLoader) else hold_out_last(rows)
 
 
 def _batches(recipe: PairsRecipe, data: Data, encoder: nn.Module | None) -> tuple[PairsRecipe, Batches]:

@@ -133,22 +133,21 @@ def draw_sample(
         relative = default_tolerance(matrix) if tolerance is None else tolerance
         full = None
         if len(kept) < size:
-            exact_type = matrix.dtype in (np.float32, np.float64)
             every = None if positions is None else positions.astype(np.float64)
-            full = Sample(
-                matrix if exact_type else matrix.astype(np.float32 if matrix.dtype == np.float16 else np.float64),
-                np.arange(size),
-                every,
-                None,
-                relative,
-                seed,
-            )
+            full = Sample(_as_float(matrix), np.arange(size), every, None, relative, seed)
         return Sample(matrix[np.ix_(kept, kept)].astype(np.float64), *known, relative, seed, full=full)
     if positions is None or isinstance(energy, np.ndarray):
         raise InputError("points (n, d) are required to audit an energy that is a function, but none were given.")
     rows = as_row_energy(energy, positions)
     relative = min(ROUNDINGS * rows.precision, LARGEST_TOLERANCE) if tolerance is None else tolerance
     return Sample(rows.matrix(positions[kept]), *known, relative, seed, rows, positions)
+
+
+def _as_float(matrix: np.ndarray) -> np.ndarray:
+    """In float32 or float64; half precision becomes float32, without loss."""
+    if matrix.dtype in (np.float32, np.float64):
+        return matrix
+    return matrix.astype(np.float32 if matrix.dtype == np.float16 else np.float64)
 
 
 def energy_matrix(energy: Any) -> np.ndarray | None:

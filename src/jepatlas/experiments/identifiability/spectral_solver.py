@@ -77,7 +77,9 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     trials = []
     for dim, kind in plan.worlds:
-        mixing: AnyMixing = Spiral() if kind == "spiral" else Coupling(layers=8 if dim == 2 else 4, seed=1)
+        mixing: AnyMixing = Spiral()
+        if kind != "spiral":
+            mixing = Coupling(layers=8 if dim == 2 else 4, seed=1)
         world = LatentWorld(OrnsteinUhlenbeck(dim=dim, rho=0.95), mixing)
         for s in range(seed, seed + plan.seeds):
             settings = {"recipe": to_plain(recipe_for(scale, world, steps=plan.steps, seed=s)), "pairs": plan.pairs}

@@ -137,19 +137,19 @@ def _own_model(name: str, options: ModelOptions) -> EncoderModel:
     if isinstance(found, nn.Module):
         found = found.to(device).eval()
     reads = getattr(found, "reads", "images")
-    clips = options.clip is not None or reads == "clips"
     if reads not in ("images", "clips", "texts"):
         raise InputError(f"'{name}' has reads = '{reads}', but it must be 'images', 'clips' or 'texts'.")
+    if reads == "images" and options.clip is not None:
+        reads = "clips"
     prepare = getattr(found, "preprocess", None)
     if prepare is None:
-        prepare = list if reads == "texts" else pixel_preparation(None, options, None, clips=clips)
+        prepare = list if reads == "texts" else pixel_preparation(None, options, None, clips=reads == "clips")
 
     def encode(given: Any) -> Latents:
         given = given.to(device) if isinstance(given, Tensor) else given
         return {"h": torch.as_tensor(found(given))}
 
-    kind = "texts" if reads == "texts" else ("clips" if clips else "images")
-    return EncoderModel(name, kind, prepare, encode, device, options.clip or getattr(found, "frames", 1))
+    return EncoderModel(name, reads, prepare, encode, device, options.clip or getattr(found, "frames", 1))
 
 
 def _needed_arguments(function: Callable[..., Any]) -> bool:
