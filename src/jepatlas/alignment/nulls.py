@@ -57,8 +57,10 @@ class Null:
         gap = sign * (value - mean)
         if std > 0 or np.isnan(gap):  # NaN of the value or of any draw propagates to the effect
             effect = gap / std
+        elif gap == 0:
+            effect = 0.0
         else:
-            effect = np.sign(gap) * np.inf if gap else 0.0
+            effect = np.sign(gap) * np.inf
         limit = sign * min((sign * draws).max(), sign * mean + TAIL * std)
         return cls(float(value), float(mean), float(std), float(p), float(effect), float(limit), len(draws), direction)
 
