@@ -15,7 +15,7 @@ from jepatlas.core.records import Loss, Plan
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-__all__ = ["Batches", "Cost", "Dynamics", "Encoder", "Energy", "Law", "Objective", "Planner", "World"]
+__all__ = ["Batches", "Cost", "Dynamics", "Energy", "Law", "Objective", "Planner", "World"]
 
 
 class Law(Protocol):
@@ -46,12 +46,6 @@ class World(Law, Protocol):
     def observed_dim(self) -> int: ...
 
     def observe(self, z: Tensor) -> Tensor: ...  # (b, n) → (b, p)
-
-
-class Encoder(Protocol):
-    """Any `nn.Module` from observations to latents."""
-
-    def __call__(self, x: Tensor) -> Tensor: ...  # (b, p) → (b, d)
 
 
 class Objective(Protocol):

@@ -17,7 +17,7 @@ from jepatlas.core.config import to_plain
 from jepatlas.core.linear import hold_out, least_squares
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator, torch_generator
-from jepatlas.core.stats import bootstrap
+from jepatlas.core.stats import bootstrap, explained_share
 from jepatlas.data import Siblings
 from jepatlas.experiments.engine.experiment import Scale, Trial
 from jepatlas.identifiability import SpectralEncoder, fit_spectral_encoder
@@ -133,8 +133,8 @@ def r2_of_each_state(h: np.ndarray, z: np.ndarray, seed: int, replicates: int = 
     def statistic(weights: np.ndarray) -> dict[str, float]:
         missed = weights @ residual
         total = weights @ deviation
-        each = {f"r2_{i}": float(1 - missed[i] / total[i]) for i in range(len(total))}
-        return {"r2": float(1 - missed.sum() / total.sum())} | each
+        each = {f"r2_{i}": explained_share(missed[i], total[i]) for i in range(len(total))}
+        return {"r2": explained_share(missed.sum(), total.sum())} | each
 
     return bootstrap(statistic, len(score), numpy_generator(seed, "rows"), replicates=replicates)
 
@@ -159,6 +159,6 @@ def r2_with_interval(
     deviation = np.square(y - y.mean(0)).sum(1)
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
-        return {"r2": float(1 - weights @ residual / (weights @ deviation))}
+        return {"r2": explained_share(weights @ residual, weights @ deviation)}
 
     return bootstrap(statistic, len(y), rng, groups=groups, replicates=replicates)["r2"]

@@ -7,7 +7,7 @@ import numpy as np
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, least_squares, procrustes
 from jepatlas.core.records import Estimate
-from jepatlas.core.stats import bootstrap
+from jepatlas.core.stats import bootstrap, explained_share
 from jepatlas.identifiability.validation import check_matrices
 from jepatlas.identifiability.warps.warp import Curve, WarpSides, fit_sides
 
@@ -78,7 +78,7 @@ class _Statistic:
         scores = {}
         for name, square in self.squares.items():
             total = h_total if "inverse" in name else z_total
-            scores[name] = 1 - float(weights @ square) / total
+            scores[name] = explained_share(weights @ square, total)
         scores["r2_unwarped"] = scores[self.better]
         scores["gain"] = scores["r2_unwarped"] - scores["r2"]
         if self.curves is not None:

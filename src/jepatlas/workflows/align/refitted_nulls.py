@@ -12,6 +12,7 @@ from jepatlas.alignment.maps.permuted_ridge import PermutedRidge
 from jepatlas.alignment.maps.ridge_penalty import held_out
 from jepatlas.alignment.splits import first_seen_numbers
 from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.stats import explained_share
 
 if TYPE_CHECKING:
     from jepatlas.workflows.align.align_study import Study
@@ -87,7 +88,7 @@ def _from_factors(
         squares = float((errors / np.square(np.where(spread > 0, spread, 1 / unit))).sum()) / len(truth)
         total = float(np.square(truth - truth.mean(0)).sum())
         found = {
-            "r2": 1 - float(errors.sum()) / total if total > 0 else float("nan"),
+            "r2": explained_share(errors.sum(), total),
             "mse_sum": squares,
             "mse_per_dim": squares / len(errors),
         }

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.contracts import Objective
 from jepatlas.core.errors import InputError
-from jepatlas.data.images import Decoded, Shuffle, ViewTable, augmented, pipeline_named
+from jepatlas.data.images import Shuffle, ViewTable, augmented, pipeline_named
 from jepatlas.recipes import Part, ViewImages, VisionRecipe, build_vision, load_recipe, read_images
 from jepatlas.workflows.runs import trained
 
@@ -26,7 +26,6 @@ __all__ = [
     "encode_images",
     "groups_of",
     "labels_of",
-    "latents_by",
     "latents_of",
     "load_agent",
     "untrained_objective",
@@ -115,19 +114,6 @@ def latents_of(
     if isinstance(part, str) and part == "all":
         arrays["held"] = np.isin(everything, seen.held)
     return arrays
-
-
-def latents_by(encoder: nn.Module, seen: Decoded, view: str | None = None) -> dict[str, np.ndarray]:
-    """The arrays of `latents_of` for your own encoder, of all images or of one view.
-
-    The encoder maps images (b, 3, height, width) in 0 … 1 to latents (b, d).
-    """
-    rows = np.arange(len(seen.images)) if view is None else seen.table.rows_of_view(view)
-    modes = {module: module.training for module in encoder.modules()}
-    found = _encode(encoder.eval(), _batches(seen.images, rows))
-    for module, training in modes.items():  # restored one by one, since parts may be frozen
-        module.training = training
-    return _to_arrays(found, seen.table, rows)
 
 
 @dataclass(frozen=True)
