@@ -510,12 +510,19 @@ def test_a_page_of_results_and_runs(certificate: ja.Certificate, alignment: ja.A
     assert call("report", "run", "--out", "again") == 0
     assert Path("again/report.html").read_text() == Path("run/report.html").read_text()
     assert ja.report(alignment) == Path("report.html")
+    for kind, start in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
+        assert call("report", "run", "--figures", kind) == 0
+        files = sorted(Path("run/figures").glob(f"*.{kind}"))
+        assert len(files) == len(certificate.record.figures)
+        assert all(file.read_bytes().startswith(start) for file in files)
 
 
 @pytest.mark.parametrize("runs", [(), (3,), ("missing",), (__file__,)])
-def test_report_names_the_bad_argument(runs: tuple[Any, ...]):
+def test_report_names_the_bad_argument(runs: tuple[Any, ...], certificate: ja.Certificate):
     with pytest.raises(ja.InputError, match="'runs'"):
         ja.report(*runs)
+    with pytest.raises(ja.InputError, match="'figures'"):
+        ja.report(certificate, figures="bmp")
 
 
 @pytest.mark.parametrize(

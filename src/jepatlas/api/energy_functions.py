@@ -168,14 +168,14 @@ def fit_energy(
 def _head(given: str | HeadConfig | None, default: HeadConfig) -> HeadConfig:
     if given is None:
         return default
-    known = choices(HeadConfig)
-    if isinstance(given, tuple(known.values())) or hasattr(given, "build"):
-        return given
-    if not isinstance(given, str):
+    if isinstance(given, str):
+        known = choices(HeadConfig)
+        if given not in known:
+            raise InputError(f"head is '{given}', which is unknown. {did_you_mean(given, known)}")
+        return known[given]()
+    if not hasattr(given, "build"):
         raise InputError(f"'head' must be a name or a configuration of a head, not a {type(given).__name__}.")
-    if given not in known:
-        raise InputError(f"head is '{given}', which is unknown. {did_you_mean(given, known)}")
-    return known[given]()
+    return given
 
 
 def _write_steps(source: Any, folder: Path) -> None:

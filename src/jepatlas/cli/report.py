@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
@@ -21,6 +22,9 @@ class Report:
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders. Several are shown side by side."""
+    figures: Literal["svg", "pdf", "png"] | None = None
+    """Also write each figure to the folder figures beside the page: as vector graphics (svg, pdf), or with 300 dots per
+    inch (png)."""
     title: str | None = None
     """The title of the page; by default the names of the runs."""
     seed: int = 0
@@ -38,7 +42,8 @@ def main(args: list[str]) -> int:
     from jepatlas.api.report_function import PAGE, report
 
     out = None if options.out is None else options.out / PAGE
-    page = report(*options.runs, out=out, title=options.title, seed=options.seed)
-    say(console_for(options.json), f"Report: {page}")
-    emit(options.json, {"report": str(page)})
+    page = report(*options.runs, out=out, title=options.title, figures=options.figures, seed=options.seed)
+    figures = None if options.figures is None else str(page.parent / "figures")
+    say(console_for(options.json), f"Report: {page}" + ("" if figures is None else f"\nFigures: {figures}"))
+    emit(options.json, {"report": str(page), "figures": figures})
     return 0

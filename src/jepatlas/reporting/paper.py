@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -12,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Sheet
+from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, NullFormatter
 
 from jepatlas.core.figures import (
     Bars,
@@ -42,6 +44,10 @@ ACROSS = 4  # panels in a row
 SIZE = 3.0  # inches of a panel
 LEGEND_INSIDE = 4  # legends with at least so many names stand below their panel
 CAPTION_LETTERS = 20  # characters of the sheet's caption per inch
+LETTERS = 14  # characters of a tick label per inch
+LABEL_GAP = 0.08  # share of a logarithmic axis between two labels
+LEGEND_LETTERS = 24  # longer names have a line of their own
+LEGEND_DROP = 0.2  # of a panel's height, to a legend below it
 IMAGE_CAPTION_LETTERS = 20
 LARGE_POINTS = 500  # samples up to which points are drawn larger
 CELLS_WITH_NUMBERS = 10  # columns up to which a heat map also shows its numbers
@@ -134,6 +140,7 @@ def _curves(ax: Axes, spec: Curves, part: CurvePanel, arrays: Arrays) -> None:
         _label_places(ax, np.unique(np.concatenate([numbers(series.x) for series in part.series])))
     if part.log_y:
         ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(NullFormatter() if _decades(ax) > 1 else LogFormatter(labelOnlyBase=False))
     _label_axes(ax, part.x_label, spec.y_label)
     if len(part.series) > 1:
         _legend(ax, len(part.series))
@@ -148,10 +155,24 @@ def _line_style(series: Curve, points: int) -> str:
 
 
 def _label_places(ax: Axes, places: np.ndarray) -> None:
-    """Label a logarithmic axis at the data if there are few places; matplotlib's labels within a decade overlap."""
-    if len(places) <= LABELLED_PLACES:
-        ax.set_xticks(places, [f"{place:g}" for place in places])
-        ax.set_xticks([], minor=True)
+    """Label a logarithmic axis at the data if there are few places, and otherwise at 1, 2 and 5 of each decade.
+
+    matplotlib's own labels within a decade overlap, and so do those of places that are close together.
+    """
+    if len(places) > LABELLED_PLACES:
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        return
+    gap = LABEL_GAP * np.log(places[-1] / places[0])
+    labels: list[str] = []
+    last = -np.inf
+    for place in places:
+        shown = np.log(place) - last >= gap
+        labels.append(f"{place:g}" if shown else "")
+        last = np.log(place) if shown else last
+    ax.set_xticks(places, labels)
+    ax.set_xticks([], minor=True)
 
 
 def _label_axes(ax: Axes, x_label: str | None, y_label: str | None) -> None:
@@ -159,10 +180,37 @@ def _label_axes(ax: Axes, x_label: str | None, y_label: str | None) -> None:
     ax.set_ylabel(y_label or "", fontsize=8)
 
 
-def _legend(ax: Axes, count: int) -> None:
+def _decades(ax: Axes) -> float:
+    low, high = ax.get_ylim()
+    return np.log10(high / low)
+
+
+def _legend(ax: Axes, count: int, drop: float = LEGEND_DROP) -> None:
     """A legend inside the panel; below it if there are many names, which would cover the data."""
-    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2, "frameon": False}
-    ax.legend(fontsize=6, **(below if count >= LEGEND_INSIDE else {}))
+    if count < LEGEND_INSIDE:
+        ax.legend(fontsize=6)
+        return
+    longest = max(len(str(name)) for name in ax.get_legend_handles_labels()[1])
+    columns = 1 if longest > LEGEND_LETTERS else 2
+    ax.legend(fontsize=6, loc="upper center", bbox_to_anchor=(0.5, -drop), ncols=columns, frameon=False)
+
+
+def _names_below(ax: Axes, names: Sequence[object], width: float) -> bool:
+    """Name the places of an axis, in lines that break between words or after an underscore; True if they are turned.
+
+    Names whose longest word does not fit its share of the panel, `width` inches, are turned.
+    """
+    letters = max(4, int(LETTERS * width / len(names)))
+    words = [re.sub("([_/])", r"\1 ", str(name)) for name in names]
+    lines = [wrap(word, letters, break_long_words=False) or [""] for word in words]
+    turned = max(len(line) for name in lines for line in name) > letters
+    if turned:
+        texts = [" ".join(str(name).split()) for name in names]
+        ax.set_xticks(range(len(names)), texts, rotation=35, ha="right", rotation_mode="anchor")
+    else:
+        texts = ["\n".join(name).replace("_ ", "_").replace("/ ", "/") for name in lines]
+        ax.set_xticks(range(len(names)), texts)
+    return turned
 
 
 def _bars(ax: Axes, spec: Bars, part: Bars, arrays: Arrays) -> None:
@@ -179,9 +227,10 @@ def _bars(ax: Axes, spec: Bars, part: Bars, arrays: Arrays) -> None:
     if spec.published is not None:
         published = numbers(spec.published)
         ax.hlines(published, places - 0.4, places + 0.4, color="black", linestyle="--", label=PUBLISHED)
-    ax.set_xticks(places, [str(name) for name in spec.names], rotation=25, ha="right", rotation_mode="anchor")
+    turned = _names_below(ax, spec.names, _panel_width(ax))
     _label_axes(ax, None, spec.y_label)
-    _legend(ax, count + (spec.published is not None))
+    if count > 1 or spec.published is not None:
+        _legend(ax, LEGEND_INSIDE, 2 * LEGEND_DROP if turned else LEGEND_DROP)  # inside, it would cover bars
 
 
 def _scatter(ax: Axes, spec: Scatter, part: ScatterPanel, arrays: Arrays) -> None:
@@ -204,9 +253,10 @@ def _heatmap(ax: Axes, spec: Heatmap, part: Heatmap, arrays: Arrays) -> None:
     del part, arrays
     matrix = matrix_of(spec)
     ax.imshow(np.where(np.isfinite(matrix), matrix, np.nan), cmap="viridis", aspect="auto")
-    for set_ticks, names in ((ax.set_xticks, spec.x), (ax.set_yticks, spec.y)):
-        if names is not None:
-            set_ticks(range(len(names)), [str(name) for name in names])
+    if spec.x is not None:
+        _names_below(ax, spec.x, _panel_width(ax) if spec.y is None else 0.7 * _panel_width(ax))
+    if spec.y is not None:
+        ax.set_yticks(range(len(spec.y)), [str(name) for name in spec.y])
     if matrix.shape[1] <= CELLS_WITH_NUMBERS:
         middle = np.nanmean([np.nanmin(matrix), np.nanmax(matrix)])
         for (row, column), value in np.ndenumerate(matrix):
@@ -256,6 +306,14 @@ def _images(ax: Axes, spec: Figure, part: ImagePanel, arrays: Arrays) -> None:
     ax.set_xticks(np.arange(len(captions)) + 0.48, captions, rotation=40, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
+
+
+def _panel_width(ax: Axes) -> float:
+    """Inches of a panel, without the labels of its axis."""
+    sheet, place = ax.get_figure(root=True), ax.get_subplotspec()
+    if sheet is None or place is None:
+        return SIZE
+    return 0.85 * sheet.get_size_inches()[0] / place.get_gridspec().ncols
 
 
 def _shortened(text: str) -> str:

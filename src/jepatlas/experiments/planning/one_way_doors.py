@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from jepatlas.core.config import to_plain
-from jepatlas.core.figures import Heatmap, Table
+from jepatlas.core.figures import Bars, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import IQEConfig, L2Config, QRLConfig
 from jepatlas.experiments.energy.learned_energies import energy_recipe
@@ -28,6 +28,7 @@ from jepatlas.experiments.planning.planning_outcomes import (
     difference_criterion,
     difference_verdict,
     share,
+    share_bars,
 )
 from jepatlas.experiments.planning.planning_trials import WORLDS, driving, model_recipe
 from jepatlas.recipes import StepFile, WalkConfig
@@ -139,13 +140,9 @@ def _verdicts(exact: Estimate, learned: Estimate) -> tuple[Verdict, Verdict]:
     )
 
 
-def _figure(agents: dict[str, Agent]) -> Heatmap:
-    return Heatmap(
-        title="Share of completed tasks through one-way doors",
-        x=["share"],
-        y=list(agents),
-        matrix=[[share(*agent).value] for agent in agents.values()],
-    )
+def _figure(agents: dict[str, Agent]) -> Bars:
+    shares = [share(*agent) for agent in agents.values()]
+    return share_bars("Share of completed tasks through one-way doors", list(agents), {"completed": shares})
 
 
 def _table(results: Sequence[Result], agents: dict[str, Agent]) -> Table:

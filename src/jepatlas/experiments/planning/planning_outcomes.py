@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.core.figures import Bars, BarSeries
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments.engine.experiment import Result
@@ -24,6 +25,7 @@ __all__ = [
     "outcomes",
     "points",
     "share",
+    "share_bars",
     "success_record",
 ]
 
@@ -47,6 +49,15 @@ def share(results: Sequence[Result], name: str = "agent") -> Estimate:
     """Success rate over the tasks of all seeds, with Wilson's interval."""
     found = list(outcomes(results, name).values())
     return success_rate(np.concatenate(found)) if found else NONE
+
+
+def share_bars(title: str, names: Sequence[str], shares: Mapping[str, Sequence[Estimate]]) -> Bars:
+    """Bars of success rates with their intervals: a series for each key, a group for each name."""
+    series = [
+        BarSeries(name, [one.value for one in row], [one.low for one in row], [one.high for one in row])
+        for name, row in shares.items()
+    ]
+    return Bars(title=title, names=list(names), series=series, y_label="share of tasks [95%]")
 
 
 def by_seed(results: Sequence[Result], name: str = "agent") -> str:

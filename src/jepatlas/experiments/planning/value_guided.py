@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jepatlas.core.figures import Heatmap, Table
+from jepatlas.core.figures import Bars, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Outcome
@@ -22,6 +22,7 @@ from jepatlas.experiments.planning.planning_outcomes import (
     difference_verdict,
     points,
     share,
+    share_bars,
 )
 from jepatlas.experiments.planning.planning_trials import WORLDS, planning_trial
 
@@ -89,11 +90,13 @@ def _verdicts(name: str, gaps: Mapping[str, Estimate]) -> list[Verdict]:
     return verdicts
 
 
-def _figure(results: Sequence[Result], worlds: Sequence[str]) -> Heatmap:
-    methods = [method for (method,) in grouped(results, "method")]
-    rows = [[share(select(results, world=world, method=method)).value for world in worlds] for method in methods]
-    rows.append([share(select(results, world=world), "chance").value for world in worlds])
-    return Heatmap(title="Share of goals reached", matrix=rows, x=list(worlds), y=[*methods, "random actions"])
+def _figure(results: Sequence[Result], worlds: Sequence[str]) -> Bars:
+    shares = {
+        method: [share(select(results, world=world, method=method)) for world in worlds]
+        for (method,) in grouped(results, "method")
+    }
+    shares["random actions"] = [share(select(results, world=world), "chance") for world in worlds]
+    return share_bars("Share of goals reached", worlds, shares)
 
 
 def _table(results: Sequence[Result]) -> Table:
