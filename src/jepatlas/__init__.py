@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jepatlas.core.errors import InputError
     from jepatlas.core.linear_map import LinearMap
     from jepatlas.core.plugins import Plugin
-    from jepatlas.monitoring import LightningMonitor, Monitor
+    from jepatlas.monitoring import LightningMonitor, Monitor, TrainerMonitor
     from jepatlas.results import Result
     from jepatlas.workflows.align import Alignment
     from jepatlas.workflows.certify import Certificate
@@ -52,6 +52,7 @@ __all__ = [
     "Plugin",
     "Result",
     "Run",
+    "TrainerMonitor",
     "align",
     "audit",
     "certify",

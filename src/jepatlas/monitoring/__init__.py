@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jepatlas.monitoring.monitor import Monitor
     from jepatlas.monitoring.monitor_history import MonitorRow
     from jepatlas.monitoring.quick_certificate import quick_verdicts
+    from jepatlas.monitoring.trainer_monitor import TrainerMonitor
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
@@ -32,5 +33,6 @@ __all__ = [
     "MutualKNN",
     "SIGRegStatistic",
     "StreamedMetric",
+    "TrainerMonitor",
     "quick_verdicts",
 ]

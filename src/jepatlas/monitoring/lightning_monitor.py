@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from jepatlas.core.errors import InputError, MissingExtra
+from jepatlas.core.errors import MissingExtra
+from jepatlas.monitoring.model_outputs import Pairs, check_pairs, find_pairs
 from jepatlas.monitoring.monitor import RECORD, Monitor
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["LightningMonitor"]
 
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
-Find = Callable[[Any, Any, Any], Sequence[Any]]
 
 
 def _callback_class() -> type | None:
@@ -48,18 +47,17 @@ class LightningMonitor(Base):
     `EarlyStopping(monitor="monitor/bound_whitened")` can stop on the logged numbers.
     """
 
-    def __init__(self, monitor: Monitor, pairs: Sequence[str] | Find = ("h", "h_next")) -> None:
+    def __init__(self, monitor: Monitor, pairs: Pairs = ("h", "h_next")) -> None:
         if Base is object:
             raise MissingExtra("LightningMonitor needs the package 'lightning'. Run: pip install lightning")
         super().__init__()
-        if not callable(pairs) and (isinstance(pairs, str) or len(pairs) not in (2, 3)):
-            raise InputError(f"pairs is {pairs!r}, but it must be two or three keys, or a function.")
+        check_pairs(pairs)
         self.monitor = monitor
         self.pairs = pairs
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         del batch_idx
-        found = self.pairs(outputs, batch, pl_module) if callable(self.pairs) else _entries(outputs, self.pairs)
+        found = find_pairs(self.pairs, outputs, batch, pl_module, "training_step")
         row = self.monitor.update(*found, step=trainer.global_step)
         if row is not None:
             values = {f"{RECORD}/{name}": value for name, value in row.values().items()}
@@ -74,16 +72,3 @@ class LightningMonitor(Base):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.monitor.load_state_dict(state_dict)
-
-
-def _entries(outputs: Any, keys: Sequence[str]) -> list[Any]:
-    if not isinstance(outputs, Mapping):
-        raise InputError(
-            f"training_step returned a {type(outputs).__name__}, but 'pairs' names keys of a dictionary. Return a "
-            "dictionary with 'loss' and the latents, or give a function as 'pairs'."
-        )
-    missing = [key for key in keys if key not in outputs]
-    if missing:
-        known = ", ".join(map(str, outputs))
-        raise InputError(f"pairs has {missing[0]!r}, which training_step did not return. It returned: {known}.")
-    return [outputs[key] for key in keys]

@@ -57,8 +57,12 @@ class MonitorRow:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """The row that `dataclasses.asdict` made plain."""
-        estimates = {name: plain[name] and Estimate(**plain[name]) for name in ESTIMATES}
+        """The row that `dataclasses.asdict` made plain; numbers may be the strings "nan", "inf" and "-inf"."""
+        estimates: dict[str, Any] = {}
+        for name in ESTIMATES:
+            found = plain[name]
+            ends = {} if found is None else {key: float(found[key]) for key in ("value", "low", "high")}
+            estimates[name] = found and Estimate(**found | ends)
         return cls(**{**plain, **estimates})
 
     def estimates(self) -> dict[str, Estimate]:
