@@ -5,19 +5,24 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 import tyro
 from training.small import ENV
 
 import jepatlas.cli
-from jepatlas.cli import COMMANDS, GROUPS
+from jepatlas.cli import COMMANDS, GROUPS, run_command
+from jepatlas.cli.align import Align
+from jepatlas.cli.encode import Encode
 from jepatlas.cli.options import RecipeFile, parse_choices
+from jepatlas.cli.sweep import Sweep
+from jepatlas.cli.train import Train
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError
 from jepatlas.nn import MLPConfig
@@ -40,6 +45,43 @@ def test_help_imports_nothing_slow(command: str, tmp_path: Path):
     assert (done.returncode, done.stderr.split()) == (0, [])
     assert f"Example: jepatlas {command}" in done.stdout
     assert not list(tmp_path.iterdir())
+
+
+def help_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as done:
+        run_command([*command.split(), "--help"])
+    assert done.value.code == 0
+    return capsys.readouterr().out
+
+
+def groups_of(text: str) -> dict[str, list[str]]:
+    """The options of each group of a help, by its title."""
+    groups: dict[str, list[str]] = {}
+    for title, body in re.findall(r"^(\w[\w. ]*):\n((?:  .*\n)+)", text, re.MULTILINE):
+        groups[title] = re.findall(r"^  --([\w.-]+)", body, re.MULTILINE)
+    return groups
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_begins_with_few_options_and_groups_the_others(command: str, capsys: pytest.CaptureFixture[str]):
+    text = help_of(command, capsys)
+    groups = groups_of(text)
+    assert 1 <= len(groups["options"]) <= 12
+    listed = [option for options in groups.values() for option in options]
+    assert len(listed) == len(set(listed)) and "json" in listed
+    assert "{None}" not in text and "(default: None)" not in text
+
+
+LONG = [("train", Train), ("sweep", Sweep), ("align", Align), ("encode", Encode)]
+
+
+@pytest.mark.parametrize(("command", "options"), LONG)
+def test_the_most_used_options_come_first(command: str, options: Any, capsys: pytest.CaptureFixture[str]):
+    assert groups_of(help_of(command, capsys))["options"] == options.most_used.split()
+
+
+def test_every_verb_is_in_one_section_of_the_help():
+    assert sorted(itertools.chain(*jepatlas.cli.SECTIONS.values())) == sorted(jepatlas.cli.VERBS)
 
 
 @pytest.mark.parametrize("path", sorted(Path(jepatlas.cli.__file__).parent.glob("*.py")), ids=lambda path: path.stem)

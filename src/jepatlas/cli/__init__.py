@@ -79,15 +79,38 @@ VERBS = {
     verb: GROUPS.get(verb) or COMMANDS[verb].summary for verb in dict.fromkeys(name.split()[0] for name in COMMANDS)
 }
 
+SECTIONS = {
+    "Start": ("tour", "doctor", "completion"),
+    "Latents of any model": ("encode", "certify", "align", "migrate", "atlas", "federate"),
+    "Training": ("train", "sweep", "export"),
+    "Energies and planning": ("collect", "energy", "plan"),
+    "Results": ("report", "reproduce"),
+}
+"""The verbs by what they are for, as the help lists them."""
+
+
+def _verb_list() -> str:
+    parts = []
+    for title, verbs in SECTIONS.items():
+        lines = [f"  {verb:11} {VERBS[verb]}" for verb in verbs]
+        parts.append("\n".join([f"{title}:", *lines]))
+    return "\n\n".join(parts)
+
+
 HELP = f"""jepatlas {__version__}: trust, translate and plan with joint-embedding predictive world models
 
 usage: jepatlas VERB [options]     (jepatlas VERB --help explains a verb and gives an example)
 
-{chr(10).join(f"  {verb:10} {summary}" for verb, summary in VERBS.items())}
+{_verb_list()}
 
-All commands take --json PATH (- for standard output, where nothing else is printed then) and --debug (show the
-traceback of an error) and --trust (import the user-defined classes that a recipe names). Commands that write files take
---out, and randomised commands take --seed.
+Examples:
+  jepatlas tour
+  jepatlas certify h.npy h_next.npy
+  jepatlas align ada.npy ben.npy
+
+All commands take --json PATH (- for standard output, where nothing else is printed then), --debug (show the traceback
+of an error) and --trust (import the user-defined classes that a recipe names). Commands that write files take --out,
+and randomised commands take --seed.
 
 Exit codes: 0 success, 1 a run or check failed, 2 invalid input, 130 interrupted, 141 output pipe closed.
 """

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import tyro
@@ -57,6 +57,8 @@ class Align(Pairing):
     inputs, if these are given. With raw inputs only, a random network on them replaces the untrained ones: it shows
     what the input gives, not what training adds.
     """
+
+    most_used: ClassVar[str] = "raw-a raw-b ids groups blocks map permutations full seed out"
 
     a: tyro.conf.Positional[Path]
     """The source: latents h in npy, npz, safetensors, csv or parquet, optionally with ids, groups, labels, held, raw,

@@ -13,7 +13,8 @@ import tyro
 from jepatlas.cli.options import parse
 from jepatlas.cli.output import emit
 
-OPTION = re.compile(r"(?<![\w-])--[a-z][\w.-]*")
+INVOCATION = re.compile(r"^  (?:-h, )?(--.*?)(?:  |$)", re.MULTILINE)  # an option at the beginning of its explanation
+OPTION = re.compile(r"--[a-z][\w.-]*")
 
 BASH = """\
 _jepatlas() {{
@@ -74,8 +75,8 @@ def _options_by_command() -> dict[str, list[str]]:
         with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
             run_command([*name.split(), "--help"])
         text.seek(0)
-        listed = text.read().partition("╭")[2]  # below the description, whose examples may name other options
-        found[name] = sorted({"--help", "--debug", "--trust", *OPTION.findall(listed)})
+        listed = [option for one in INVOCATION.findall(text.read()) for option in OPTION.findall(one)]
+        found[name] = sorted({"--help", "--debug", "--trust", *listed})
     return found
 
 

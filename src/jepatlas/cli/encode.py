@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
@@ -39,6 +39,8 @@ class Encode:
     The last one encodes the images of a run of 'jepatlas train vision' by its own agent. To continue an interrupted
     command, repeat it.
     """
+
+    most_used: ClassVar[str] = "model out pool layers view stride batch device half untrained"
 
     source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
     """A folder of images, a multi-view table (CSV), 'fashion-mnist', a folder of videos, a text file with one text per

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
@@ -40,6 +40,8 @@ class Fit(RecipeFile, RunOptions):
 
     Each kind has its own options: --head mrn --help shows those of that head.
     """
+
+    most_used: ClassVar[str] = "source head learning steps batch-size lr seed out full resume"
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
     """A world (one-way-grid, gym, current), or a file of steps (npz, safetensors, csv or parquet). By default the world

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import tyro
 
@@ -35,6 +35,8 @@ class Federate:
     Only federate with partners whom you trust with latents: a partner that announces guessed ids receives the latents
     of those states, and latents may reveal the inputs that they were computed from.
     """
+
+    most_used: ClassVar[str] = "exchange name members join part groups phrase anchors timeout out"
 
     source: tyro.conf.Positional[Path]
     """A run of 'jepatlas train vision', or a file of latents h with ids, as 'jepatlas encode' writes it."""

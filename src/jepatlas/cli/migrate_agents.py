@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
@@ -43,6 +43,8 @@ class Model(RecipeFile, RunOptions):
 
     Several processes: torchrun --nproc-per-node 2 -m jepatlas migrate model ...
     """
+
+    most_used: ClassVar[str] = "to teaching objective steps batch-size lr seed out beside resume"
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="TEACHER")] = None
     """The teacher: a run folder of 'jepatlas train vision', or a file of latents with the ids of their states."""

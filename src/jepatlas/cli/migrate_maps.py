@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
@@ -40,6 +40,8 @@ class Probe(Pairing):
     says so. No probe is written if the map predicts B no better than shuffled pairs, or if the converted probe is no
     better than the most frequent class. Without latents, the probe is converted through a saved map and not scored.
     """
+
+    most_used: ClassVar[str] = "labels probe map ids groups blocks fit share seed out"
 
     latents: tyro.conf.Positional[tuple[Path, ...]] = ()
     """Paired latents of A and B, with ids if the order of their rows differs. In csv and parquet, h is all numeric

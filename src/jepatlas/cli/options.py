@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
-import shutil
-import textwrap
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
+from jepatlas.cli.help_text import command_help
 from jepatlas.core.config import choices, choose_kind
 from jepatlas.core.errors import InputError
 from jepatlas.core.plugins import Plugin, is_plugin_name, name_plugin
@@ -32,16 +30,15 @@ T = TypeVar("T")
 
 def parse(cls: type[T], command: str, args: Sequence[str], default: T | None = None) -> T:
     """Parse the options of a command. tyro prints help and usage errors, and exits with code 0 or 2."""
-    options: Any = {} if default is None else {"default": default}
+    options: Any = {"prog": f"jepatlas {command}", "config": (tyro.conf.AvoidSubcommands,)}
+    if default is not None:
+        options["default"] = default
     with _admitted_plugins(default):
-        return tyro.cli(
-            cls,
-            args=args,
-            prog=f"jepatlas {command}",
-            description=_wrapped(cls.__doc__ or ""),
-            config=(tyro.conf.AvoidSubcommands,),
-            **options,
-        )
+        if {"-h", "--help"} & set(args):
+            most_used = getattr(cls, "most_used", "").split()
+            print(command_help(cls, description=cls.__doc__ or "", most_used=most_used, **options), end="")
+            raise SystemExit(0)
+        return tyro.cli(cls, args=args, **options)
 
 
 @contextmanager
@@ -69,27 +66,6 @@ def _admitted_plugins(options: Any) -> Iterator[None]:
             annotations[name] = hint
 
 
-class _Wrapped(str):
-    """Text whose line breaks stay as they are."""
-
-    __slots__ = ()
-
-
-def _wrapped(text: str) -> _Wrapped:
-    """Paragraphs that fill the terminal; examples stay on one line, so that they can be pasted."""
-    width = shutil.get_terminal_size().columns
-    paragraphs = _paragraphs(text)
-    return _Wrapped("\n\n".join(one if one.startswith("Example:") else textwrap.fill(one, width) for one in paragraphs))
-
-
-def _paragraphs(text: str) -> list[str]:
-    return [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip())]
-
-
-def _without_single_line_breaks(text: str) -> str:
-    return text if isinstance(text, _Wrapped) else "\n\n".join(_paragraphs(text))
-
-
 def mentions(args: Sequence[str], *options: str) -> bool:
     """Whether one of these options is given. Commands call this first, because it is much quicker than parsing.
 
@@ -104,10 +80,6 @@ def parse_known(cls: type[T], args: Sequence[str]) -> tuple[T, list[str]]:
     """Parse the options that `cls` has, and return the other words as they are."""
     with _admitted_plugins(cls()):
         return tyro.cli(cls, args=args, return_unknown_args=True, add_help=False, config=(tyro.conf.AvoidSubcommands,))
-
-
-# tyro's own version keeps the line breaks of attribute docstrings that are indented, as ours are.
-tyro._strings.remove_single_line_breaks = _without_single_line_breaks  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @dataclass(frozen=True)
@@ -206,6 +178,7 @@ def _parse_all(default: T, command: str, args: Sequence[str]) -> T:
     fields.append(("options", Annotated[type(default), tyro.conf.arg(name="")], _default(default)))
     cls = make_dataclass("Options", fields, frozen=True)
     cls.__doc__ = type(default).__doc__
+    cls.most_used = getattr(type(default), "most_used", "")
     return parse(cls, command, args, cls()).options
 
 

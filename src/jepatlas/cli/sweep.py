@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
@@ -55,6 +55,8 @@ class Sweep(GridOptions):
     Agents on images: jepatlas sweep vision --help
     """
 
+    most_used: ClassVar[str] = "vary workers mixing law objective encoder steps seed out dask"
+
     recipe: Annotated[Recipe, tyro.conf.arg(name="")] = field(default_factory=Recipe)
 
 
@@ -66,6 +68,8 @@ class SweepVision(GridOptions):
 
     All other options are those of 'jepatlas train vision' and apply to all runs.
     """
+
+    most_used: ClassVar[str] = "vary workers images view objective size steps seed out dask"
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="IMAGES")] = None
     """A table of images (CSV: path,state,view[,label,group]), a folder with a views.csv, or a folder with one folder of

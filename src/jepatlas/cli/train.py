@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
@@ -33,6 +33,8 @@ class Train(RecipeFile, RunOptions):
 
     Several processes: torchrun --nproc-per-node 2 -m jepatlas train ...
     """
+
+    most_used: ClassVar[str] = "mixing law objective encoder steps batch-size lr seed out resume"
 
     recipe: Annotated[Recipe, tyro.conf.arg(name="")] = field(default_factory=Recipe)
     out: Path | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import tyro
 
@@ -38,6 +38,8 @@ class TrainVision(RecipeFile, RunOptions):
 
     Several processes: torchrun --nproc-per-node 2 -m jepatlas train vision ...
     """
+
+    most_used: ClassVar[str] = "images view objective size steps batch-size lr seed out resume"
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="IMAGES")] = None
     """A table of images (CSV: path,state,view[,label,group]), a folder with a views.csv, or a folder with one folder of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
@@ -39,6 +39,8 @@ class TrainWorldModel(RecipeFile, RunOptions):
 
     Each kind has its own options: --encoder conv --help shows those of the convolutional encoder.
     """
+
+    most_used: ClassVar[str] = "world encoder model dynamics energy steps batch-size seed out resume"
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
     """A world (rooms, maze, reacher, linear-quadratic), or episodes: an HDF5 file as 'jepatlas collect' writes it, or a

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from jepatlas.core.errors import InputError, did_you_mean
-from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.episodes import Column
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-else:
-    torch = lazy_import("torch")  # help of recipes with files of episodes does not wait for it
 
 __all__ = [
     "EpisodeArrays",

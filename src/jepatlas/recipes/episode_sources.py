@@ -11,10 +11,11 @@ import numpy as np
 
 from jepatlas.core.config import choices, from_plain
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.plugins import short_name
 from jepatlas.core.sealing import check_unchanged, seal_file
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.data import EpisodeFile, RandomPolicy, open_episodes
+from jepatlas.data import EpisodeFile, RandomPolicy
 from jepatlas.worlds import (
     LinearQuadratic,
     Maze,
@@ -26,8 +27,10 @@ from jepatlas.worlds import (
 )
 
 if TYPE_CHECKING:
-    from jepatlas.data import EpisodeArrays
+    from jepatlas.data import EpisodeArrays, episode_formats
     from jepatlas.worlds import ActionWorld
+else:
+    episode_formats = lazy_import("jepatlas.data.episode_formats")  # its readers import torch and gymnasium
 
 __all__ = [
     "AnyActionWorld",
@@ -144,7 +147,7 @@ class EpisodeSource:
         return policy_of_file(episodes)
 
     def open(self) -> EpisodeFile | EpisodeArrays:
-        return open_episodes(check_unchanged(self.path, self.sha256))
+        return episode_formats.open_episodes(check_unchanged(self.path, self.sha256))
 
     def observation_column(self, file: EpisodeFile | EpisodeArrays) -> str:
         default = next((name for name in OBSERVATIONS if name in file.columns), OBSERVATIONS[0])
