@@ -200,3 +200,10 @@ class InvalidWorld(LinearQuadratic):
 def test_worlds_that_violate_the_protocol_are_refused(violation: str, message: str):
     with pytest.raises(InputError, match=message):
         ActionEnv(InvalidWorld(violation=violation))
+
+
+@pytest.mark.parametrize("first", ["jepatlas.worlds.gym_registration", "jepatlas.data.episode_formats", "gymnasium"])
+def test_modules_that_know_the_registered_worlds_are_imported_in_any_order(first: str):
+    code = f"import jepatlas, {first}, gymnasium; print(gymnasium.spec('jepatlas/Rooms-v0').id)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "jepatlas/Rooms-v0", done.stderr

@@ -1,20 +1,25 @@
 """Registration of the worlds with gymnasium: `gymnasium.make("jepatlas/Rooms-v0", one_way=True)`.
 
-Apart from `jepatlas.worlds.environment`, whose import of gymnasium may be what calls `register_environments`.
+Imports gymnasium when it is used, because the import of gymnasium may be what calls `register_environments`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gymnasium
-from gymnasium.envs.registration import EnvSpec
-
+from jepatlas.core.lazy import lazy_import
 from jepatlas.worlds.linear_quadratic import LinearQuadratic
 from jepatlas.worlds.maze import Maze
 from jepatlas.worlds.reacher import Reacher
 from jepatlas.worlds.rooms import Rooms
+
+if TYPE_CHECKING:
+    import gymnasium
+    from gymnasium.envs import registration
+else:
+    gymnasium = lazy_import("gymnasium")
+    registration = lazy_import("gymnasium.envs.registration")
 
 __all__ = ["REGISTERED", "environment_id", "environment_of", "register_environments", "world_settings"]
 
@@ -38,9 +43,11 @@ def environment_id(world: type) -> str:
     return f"jepatlas/{world.__name__}-v0"
 
 
-def environment_of(settings: Mapping[str, Any]) -> EnvSpec:
+def environment_of(settings: Mapping[str, Any]) -> registration.EnvSpec:
     """The registered environment with these settings of a world, among them its kind, as plain data."""
-    return EnvSpec(environment_id(REGISTERED[settings["kind"]]), entry_point=ENTRY_POINT, kwargs=dict(settings))
+    return registration.EnvSpec(
+        environment_id(REGISTERED[settings["kind"]]), entry_point=ENTRY_POINT, kwargs=dict(settings)
+    )
 
 
 def world_settings(name: str, keywords: Mapping[str, Any]) -> dict[str, Any] | None:
