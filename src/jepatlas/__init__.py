@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jepatlas.api.encode_function import encode
     from jepatlas.api.energy_functions import EnergyAudit, audit, fit_energy
     from jepatlas.api.export_function import export
+    from jepatlas.api.hub_function import push_to_hub
     from jepatlas.api.latent_functions import align, certify
     from jepatlas.api.report_function import report
     from jepatlas.api.run_functions import Planning, Run, drive, load, load_weights, train
@@ -62,6 +63,7 @@ __all__ = [
     "fit_energy",
     "load",
     "load_weights",
+    "push_to_hub",
     "report",
     "save_atlas",
     "testing",

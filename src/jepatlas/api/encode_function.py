@@ -27,6 +27,7 @@ from jepatlas.workflows.encode import (
     open_model,
     open_source,
 )
+from jepatlas.workflows.encoder_files import SavedEncoder
 from jepatlas.workflows.plan import load_world_model
 from jepatlas.workflows.vision import encode_images, load_agent
 
@@ -164,6 +165,8 @@ def _encode_by_run(folder: Path, x: np.ndarray) -> np.ndarray:
 def _encode_by_module(model: Any, x: np.ndarray) -> np.ndarray:
     if not isinstance(model, nn.Module):
         raise InputError(f"'model' must be a run folder or an nn.Module, not a {type(model).__name__}.")
+    if isinstance(model, SavedEncoder):
+        return model.encode(x).numpy()
     function: Any = getattr(model, "encode", model)
     parameter = next(model.parameters(), torch.empty(0))
     rows = torch.from_numpy(np.ascontiguousarray(x))

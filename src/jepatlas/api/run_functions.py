@@ -14,14 +14,13 @@ from torch import nn
 
 from jepatlas.alignment import Atlas, LinearProbe, load_atlas
 from jepatlas.api.export_function import export
+from jepatlas.api.hub_function import push_to_hub
 from jepatlas.api.inputs import as_array, as_folder, as_path
+from jepatlas.api.record_files import read_saved_record
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, check_count, did_you_mean
-from jepatlas.core.files import read_json
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.records import Record
-from jepatlas.identifiability import Diagnosis
 from jepatlas.planning import LQRConfig, PlannerConfig
 from jepatlas.recipes import (
     AnyActionWorld,
@@ -37,11 +36,12 @@ from jepatlas.recipes import (
     recipe_from_plain,
 )
 from jepatlas.reporting import write_report
-from jepatlas.reporting.chapters import read_record
 from jepatlas.results import Result
 from jepatlas.training import Outcome
 from jepatlas.workflows.certify import Certificate, CertificateRecord
+from jepatlas.workflows.encoder_files import is_encoder_file, load_encoder_file
 from jepatlas.workflows.energy import FittedEnergy, SavedEnergy, is_energy_file, load_energy_file, load_fitted
+from jepatlas.workflows.hub import ATLAS, CARD, FILES, download, is_repository_name
 from jepatlas.workflows.pairs_training import load_pairs_objective, train_on_pairs
 from jepatlas.workflows.plan import (
     Drive,
@@ -93,6 +93,10 @@ class Run(Result):
         """Write the encoder as ONNX (.onnx) or as a torch.export program (.pt2)."""
         return export(self.folder, path)
 
+    def push_to_hub(self, repository: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the encoder, or the energy, with the records of the run (see `push_to_hub`)."""
+        return push_to_hub(self.folder, repository, private=private, token=token)
+
     def report(self, path: Path | str) -> Path:
         """Write a page with all records of the run and its training curves."""
         return write_report([self.folder], path, title=self.folder.name)
@@ -134,7 +138,7 @@ def train(
         outcome = train_on_pairs(
             recipe, folder, pairs, held=_pairs("held", held), encoder=encoder, resume=resume, console=console
         )
-        return Run(_read_record(folder / "records" / "outcome.json"), folder, outcome)
+        return Run(read_saved_record(folder / "records" / "outcome.json"), folder, outcome)
     given = {"data": data, "held": held, "encoder": encoder, "resume": resume or None}
     for name, value in given.items():
         if value is not None:
@@ -143,7 +147,7 @@ def train(
         known = ", ".join(kind.__name__ for kind in get_args(TRAINABLE))
         raise InputError(f"'recipe' must be a recipe ({known}), not a {type(recipe).__name__}.")
     outcome = start_run(recipe.sealed(), folder, console)
-    return Run(_read_record(folder / "records" / "outcome.json"), folder, outcome)
+    return Run(read_saved_record(folder / "records" / "outcome.json"), folder, outcome)
 
 
 def _pairs(name: str, given: Any) -> Any:
@@ -169,8 +173,12 @@ def load(path: Path | str) -> Loaded:
     map.safetensors             the `LinearMap`
     probe.safetensors           the `LinearProbe`
     energy.safetensors          the `SavedEnergy`; its `model()` is an `nn.Module`
+    encoder.safetensors         the `SavedEncoder`, an `nn.Module` with `encode(x)`
+    user/name, user/name@tag    any of these from the HuggingFace Hub, as `push_to_hub` wrote it
     records/NAME.json           the `Certificate`, or another `Result`
     """
+    if isinstance(path, str) and is_repository_name(path) and not Path(path).parent.is_dir():
+        return _load_folder(download(path))
     place = as_path("path", path)
     if place is None:
         raise InputError(f"'path' must be a path, not a {type(path).__name__}.")
@@ -182,6 +190,8 @@ def load(path: Path | str) -> Loaded:
         raise InputError(f"{place} cannot be loaded: give a folder, or a .safetensors or .json file of jepatlas.")
     if is_energy_file(place):
         return load_energy_file(place)
+    if is_encoder_file(place):
+        return load_encoder_file(place)
     return LinearProbe.load(place) if _is_probe_file(place) else LinearMap.load(place)
 
 
@@ -196,6 +206,11 @@ def _is_probe_file(path: Path) -> bool:
 def _load_folder(folder: Path) -> Loaded:
     if (folder / "atlas.json").is_file():
         return load_atlas(folder)
+    if (folder / ATLAS / "atlas.json").is_file():
+        return load_atlas(folder / ATLAS)
+    for name in FILES:
+        if (folder / f"{name}.safetensors").is_file() and (folder / CARD).is_file():
+            return load(folder / f"{name}.safetensors")
     if not (folder / "recipe.yaml").is_file():
         raise InputError(
             f"{folder} is neither a run (it has no recipe.yaml) nor an atlas (it has no atlas.json). Records can be "
@@ -218,22 +233,8 @@ LOADERS: dict[str, Callable[[Path], Loaded]] = {
 
 
 def _load_record(path: Path) -> Result:
-    record = _read_record(path)
+    record = read_saved_record(path)
     return Certificate(record) if isinstance(record, CertificateRecord) else Result(record)
-
-
-def _read_record(path: Path) -> Record:
-    chapter = read_record(path)
-    data = read_json(path)
-    fields = {name: getattr(chapter, name) for name in ("title", "summary", "provenance", "verdicts")}
-    fields |= {name: getattr(chapter, name) for name in ("figures", "tables", "arrays")}
-    fields["about"] = data.get("about") or {}
-    if "diagnosis" not in data:
-        return Record(**fields)
-    diagnosis = data["diagnosis"]
-    if diagnosis is not None:
-        diagnosis = Diagnosis(diagnosis["kind"], diagnosis["sentence"], tuple(diagnosis.get("also", ())))
-    return CertificateRecord(**fields, diagnosis=diagnosis, passed=data.get("passed"))
 
 
 @dataclass(frozen=True, repr=False)
