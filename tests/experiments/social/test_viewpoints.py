@@ -60,10 +60,10 @@ def test_the_verdict_follows_paired_differences_over_seeds(
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
     assert [row[0] for row in finding.tables[0].rows[2::5]] == [
         "one camera",
-        "random cameras, seen through one",
-        "random cameras, as it looks",
-        "chosen cameras, seen through one",
-        "chosen cameras, as it looks",
+        "random cameras, encoded from one camera",
+        "random cameras, encoded from its own choice",
+        "chosen cameras, encoded from one camera",
+        "chosen cameras, encoded from its own choice",
     ]
     assert finding.figures[0].names == [row[0] for row in finding.tables[0].rows[2::5]]
     assert finding.figures[0].series[0].y[1] == pytest.approx(0.82)

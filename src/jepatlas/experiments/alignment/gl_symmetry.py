@@ -26,7 +26,7 @@ from jepatlas.experiments.alignment.latent_pairs import random_chart
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.latent_trials import latent_sample, recipe_for
 from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_of_criteria, share_verdict
-from jepatlas.experiments.engine.seed_tables import select
+from jepatlas.experiments.engine.seed_tables import select, span
 from jepatlas.objectives import PairObjective, Parts, WhiteningConfig
 from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, InvertibleMLP, LatentWorld, OrnsteinUhlenbeck, Spiral
@@ -134,7 +134,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     return Finding(
         outcome_of_criteria(criteria),
         f"The loss is within its bounds in {count_met(inside)} changes; at κ(A) = {SHOWN:g} it is "
-        f"{_span(shown['jepa'])} times the loss before.",
+        f"{span(shown['jepa'], '.3g')} times the loss before.",
         criteria=criteria,
         verdicts=(_verdict(inside),),
         figures=(_figure(changes),),
@@ -144,10 +144,6 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def _ranges(changes: Sequence[Change]) -> dict[str, tuple[float, float]]:
     return {name: (min(c[name] for c in changes), max(c[name] for c in changes)) for name in (*LOSSES, *BOUNDS)}
-
-
-def _span(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.3g} to {ends[1]:.3g}"
 
 
 def _verdict(inside: Sequence[bool]) -> Verdict:
@@ -186,7 +182,7 @@ def _table(results: Sequence[Result]) -> Table:
         found = _ranges(changes)
         zero = max(change["zero"] for change in changes)
         bounds = f"{found['low'][0]:.3g} to {found['high'][1]:.3g}"
-        rows.append([dim, f"{condition:g}", bounds, *(_span(found[name]) for name in LOSSES), f"{zero:.0e}"])
+        rows.append([dim, f"{condition:g}", bounds, *(span(found[name], ".3g") for name in LOSSES), f"{zero:.0e}"])
     columns = ["d", "κ(A)", "σ_min² to σ_max²", *LOSSES.values(), "a loss of zero"]
     return Table("Loss after / loss before, smallest to largest", columns, rows)
 

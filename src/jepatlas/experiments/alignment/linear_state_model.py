@@ -22,7 +22,7 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import add_noise, random_chart
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
-from jepatlas.experiments.engine.seed_tables import mean_and_range, mean_cells, mean_curve, select
+from jepatlas.experiments.engine.seed_tables import mean_and_range, mean_cells, mean_curve, select, span
 
 __all__ = ["EXPERIMENT", "run"]
 
@@ -106,7 +106,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     off = _largest_deviation(results, plan)
     bound = max(r.value(f"bound_{k:g}") for r in results for k in plan.conditions)
     in_range = all(SLOPE[0] <= slope <= SLOPE[1] for slope in slopes["target"])
-    exponents = f"{min(slopes['target']):.2f} to {max(slopes['target']):.2f}"
+    exponents = span(slopes["target"], ".2f")
     criteria = (
         Criterion(
             "error without noise; exponent of N with noise in h₂",
@@ -193,7 +193,7 @@ def _summary_table(results: Sequence[Result], plan: Plan, slopes: dict[str, list
     noise = plan.noises[-1]
     rows = []
     for where, found in slopes.items():
-        rows.append([f"exponent of N in the error, {WHERE[where]}", f"{min(found):.2f} to {max(found):.2f}"])
+        rows.append([f"exponent of N in the error, {WHERE[where]}", span(found, ".2f")])
     largest = max(_largest_condition(results, plan, 0.0, n) for n in plan.pairs)
     rows.append(["largest κ(W) / κ(A₂)κ(A₁) without noise", f"{largest:.2f}"])
     for n in (plan.pairs[-1], plan.pairs[0]):

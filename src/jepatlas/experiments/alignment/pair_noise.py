@@ -30,6 +30,7 @@ from jepatlas.experiments.engine.seed_tables import (
     mean_and_range,
     mean_cells,
     mean_curve,
+    span,
 )
 
 __all__ = ["EXPERIMENT", "SHARES", "mismatch", "run_agents", "run_linear"]
@@ -132,30 +133,26 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     lost = {key: mean_and_interval(runs, f"lost_plain_{MOST}") for key, runs in groups.items()}
     robust = {key: mean_and_interval(runs, f"lost_robust_{MOST}") for key, runs in groups.items()}
     grown = {key: geometric_mean_and_interval(runs, f"growth_{MOST}") for key, runs in groups.items()}
+    losses = [one.value for one in lost.values()]
+    growths = [one.value for one in grown.values()]
     criteria = (
-        Criterion("loss of R²", _span(lost, ".3f"), "> 0 in all settings", all(one.low > 0 for one in lost.values())),
+        Criterion("loss of R²", span(losses), "> 0 in all settings", all(one.low > 0 for one in lost.values())),
         Criterion(
             "growth of κ(W)",
-            _span(grown, ".3g"),
+            span(growths, ".3g"),
             f"≥ {GROWTH:g} in all settings",
             all(one.low >= GROWTH for one in grown.values()),
         ),
     )
     return Finding(
         outcome_of_criteria(criteria),
-        f"With {MOST} of the pairs mismatched R² falls by {_span(lost, '.2f')} and κ(W) grows {_span(grown, '.3g')} "
-        "times.",
+        f"With {MOST} of the pairs mismatched R² falls by {span(losses, '.2f')} and κ(W) grows "
+        f"{span(growths, '.3g')} times.",
         criteria=criteria,
         verdicts=tuple(_verdict(key, found) for key, found in robust.items()),
         figures=(_figure(groups),),
         tables=(_table(groups), _loss_table(lost, grown, robust)),
     )
-
-
-def _span(found: Mapping[tuple[Any, ...], Estimate], digits: str) -> str:
-    """Smallest and largest mean."""
-    values = [estimate.value for estimate in found.values()]
-    return f"{min(values):{digits}} to {max(values):{digits}}"
 
 
 def _title(key: tuple[Any, ...]) -> str:

@@ -29,7 +29,7 @@ from jepatlas.experiments.engine.rules import (
     point_estimates,
     share_verdict,
 )
-from jepatlas.experiments.engine.seed_tables import curve, mean_and_range, mean_cells, select
+from jepatlas.experiments.engine.seed_tables import curve, mean_and_range, mean_cells, select, span
 
 __all__ = ["EXPERIMENT", "FAMILIES", "directedness", "run"]
 
@@ -131,7 +131,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     return Finding(
         outcome_of_criteria(criteria),
         f"Only the directed energy is asymmetric in {count_met(list(agrees.values()))} worlds, with an index of "
-        f"{min(top_index.values()):.2f} to {max(top_index.values()):.2f} at the largest strength.",
+        f"{span(top_index.values(), '.2f')} at the largest strength.",
         criteria=tuple(criteria),
         verdicts=(_verdict(agrees),),
         figures=(_figure(found),),

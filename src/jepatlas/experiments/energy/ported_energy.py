@@ -24,7 +24,7 @@ from jepatlas.experiments.energy.learned_energies import BUDGETS, energy_recipe,
 from jepatlas.experiments.energy.porting_trial import run
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_in_stages
-from jepatlas.experiments.engine.seed_tables import cell, finished_only, mean_and_range_of, mean_cells
+from jepatlas.experiments.engine.seed_tables import cell, finished_only, mean_and_range_of, mean_cells, span
 from jepatlas.recipes import StepFile, WalkConfig
 from jepatlas.worlds import OneWayGrid
 
@@ -83,8 +83,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     lost = [mean_and_range_of([_lost(r, arm, "ported") for r in ended]).value for arm in ARMS]
     return Finding(
         outcome_in_stages(all(kept), all(near) and all(far)),
-        f"Porting loses {min(lost):.3f} to {max(lost):.3f} of Spearman's correlation; {count_met(kept)} ported "
-        "energies are quasimetrics.",
+        f"Porting loses {span(lost)} of Spearman's correlation; {count_met(kept)} ported energies are quasimetrics.",
         criteria=(
             Criterion.for_all("ported energies without a broken axiom", kept),
             Criterion.for_all(f"Spearman lost by porting ≤ {NEAR}", near),

@@ -33,6 +33,7 @@ __all__ = [
     "plain",
     "scatter",
     "select",
+    "span",
     "spread",
 ]
 
@@ -66,6 +67,16 @@ def plain(value: float, shape: str = ".3f") -> str:
     ('0.500', '–')
     """
     return "–" if np.isnan(value) else f"{value:{shape}}"
+
+
+def span(values: Iterable[float], shape: str = ".3f") -> str:
+    """The smallest and the largest number.
+
+    >>> span([0.5, 0.25, 1.0], ".2f")
+    '0.25 to 1.00'
+    """
+    numbers = list(values)
+    return f"{min(numbers):{shape}} to {max(numbers):{shape}}"
 
 
 def spread(values: Sequence[float], digits: int = 3) -> str:

@@ -26,7 +26,7 @@ from jepatlas.experiments.engine.latent_trials import (
     train_and_measure,
 )
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria
-from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
+from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select, span
 from jepatlas.objectives import CovarianceConfig
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, SinusoidalShear
@@ -112,22 +112,18 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         inside = [means[method, fast, 1].value for fast in rates if fast > WINDOW]
         outside = [means[method, fast, 1].value for fast in rates if fast < WINDOW]
         criteria += [
-            Criterion(f"{method}: R² of the fast state inside", _span(inside), f"≥ {KEPT}", min(inside) >= KEPT),
-            Criterion(f"{method}: R² of the fast state outside", _span(outside), f"≤ {LOST}", max(outside) <= LOST),
+            Criterion(f"{method}: R² of the fast state inside", span(inside), f"≥ {KEPT}", min(inside) >= KEPT),
+            Criterion(f"{method}: R² of the fast state outside", span(outside), f"≤ {LOST}", max(outside) <= LOST),
         ]
     lejepa = [means["LeJEPA", fast, 1].value for fast in rates if fast < WINDOW]
     return Finding(
         outcome_of_criteria(criteria),
-        f"Outside the window LeJEPA recovers the fast state with R² {_span(lejepa)}.",
+        f"Outside the window LeJEPA recovers the fast state with R² {span(lejepa)}.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(means, method, rates) for method in METHODS),
         figures=(_figure(means, rates),),
         tables=(_table(means, rates),),
     )
-
-
-def _span(values: Sequence[float]) -> str:
-    return f"{min(values):.3f} to {max(values):.3f}"
 
 
 def _verdict(means: Means, method: str, rates: Sequence[float]) -> Verdict:

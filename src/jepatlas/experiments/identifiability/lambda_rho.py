@@ -19,7 +19,7 @@ from jepatlas.data import Siblings
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import certified_trial, recipe_for
 from jepatlas.experiments.engine.rules import Criterion, outcome_of_criteria
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select, span
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, Spiral
 
 __all__ = ["EXPERIMENT"]
@@ -88,16 +88,14 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     agreement = _agreement(grid)
     listed = "; ".join(f"λ = {weight:g}: {cell(found)}" for weight, found in growth.items())
     criteria = (
-        Criterion(
-            "R² for ρ ≥ .8, λ 1e-3 to 1e-2", f"{min(kept):.3f} to {max(kept):.3f}", f"≥ {GOOD}", min(kept) >= GOOD
-        ),
-        Criterion("R² for λ = 1e-4", f"{min(lost):.3f} to {max(lost):.3f}", f"≤ {LOST}", max(lost) <= LOST),
+        Criterion("R² for ρ ≥ .8, λ 1e-3 to 1e-2", span(kept), f"≥ {GOOD}", min(kept) >= GOOD),
+        Criterion("R² for λ = 1e-4", span(lost), f"≤ {LOST}", max(lost) <= LOST),
         Criterion("rank correlation with published", cell(agreement), f"≥ {AGREEMENT}", agreement.low >= AGREEMENT),
         Criterion("rank correlation of R² with ρ", listed, "> 0", all(found.low > 0 for found in growth.values())),
     )
     return Finding(
         outcome_of_criteria(criteria),
-        f"R² is {min(kept):.3f} to {max(kept):.3f} for ρ ≥ .8 and λ from 1e-3 to 1e-2.",
+        f"R² is {span(kept)} for ρ ≥ .8 and λ from 1e-3 to 1e-2.",
         criteria=criteria,
         verdicts=(_agreement_verdict(agreement), *(_growth_verdict(w, found) for w, found in growth.items())),
         figures=(_figure(plan, grid),),

@@ -27,7 +27,7 @@ from jepatlas.experiments.engine.latent_trials import (
     recipe_for,
 )
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, scatter, select
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, scatter, select, span
 from jepatlas.recipes import Recipe
 from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
@@ -131,9 +131,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{max(ratios):.0f} times less CPU time.",
         criteria=(
             Criterion.for_all(f"worlds with R² within {CLOSE} of LeJEPA", as_good),
-            Criterion(
-                "CPU time, LeJEPA / spectral", f"{min(ratios):.1f} to {max(ratios):.1f}", f"≥ {MANY:g}", all(faster)
-            ),
+            Criterion("CPU time, LeJEPA / spectral", span(ratios, ".1f"), f"≥ {MANY:g}", all(faster)),
         ),
         verdicts=tuple(_verdict(one) for one in comparisons),
         figures=(_figure(results, SCALES[scale].worlds),),
