@@ -23,6 +23,10 @@ LITE = [f"efficientnet-lite{number}" for number in range(3)]
 IMAGE_PAIRS = [(LITE[0], LITE[1]), (LITE[0], LITE[2]), (LITE[1], LITE[2])]
 TEXT_PAIRS = [("paraphrase-MiniLM-L3", "all-MiniLM-L6"), ("wordllama", "all-MiniLM-L6")]
 SCENES = {"fashion-mnist": IMAGE_PAIRS, "eth80": IMAGE_PAIRS, "driving": IMAGE_PAIRS, "texts": TEXT_PAIRS}
+SHORT = {name: name.removeprefix("efficientnet-") for name in LITE} | {
+    "paraphrase-MiniLM-L3": "MiniLM-L3",
+    "all-MiniLM-L6": "MiniLM-L6",
+}
 NAMES = {"trained": "pretrained", "untrained": "random weights", "raw": "PCA of the input"}
 
 CLAIM = Claim(
@@ -91,7 +95,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"R² pretrained (random weights, PCA of the input): {', '.join(parts)}.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(scene, runs) for (scene,), runs in scenes.items()),
-        figures=(_figure(ended),),
+        figures=tuple(_figure(scene, runs) for (scene,), runs in scenes.items()),
         tables=(_table(ended),),
     )
 
@@ -110,17 +114,17 @@ def _verdict(scene: str, runs: Sequence[Result]) -> Verdict:
 
 
 def _pair_name(first: str, second: str) -> str:
-    return f"{first.removeprefix('efficientnet-')} → {second.removeprefix('efficientnet-')}"
+    return f"{SHORT.get(first, first)} → {SHORT.get(second, second)}"
 
 
-def _figure(results: Sequence[Result]) -> Bars:
-    pairs = grouped(results, "scene", "first", "second")
+def _figure(scene: str, results: Sequence[Result]) -> Bars:
+    pairs = grouped(results, "first", "second")
     series = [
         bars(NAMES[source], [mean_and_range(runs, f"r2{ending}") for runs in pairs.values()])
         for source, ending in SOURCES.items()
     ]
-    names = [f"{scene}: {_pair_name(first, second)}" for scene, first, second in pairs]
-    return Bars(title="Held-out R² of the second encoder", y_label="held-out R²", names=names, series=series)
+    names = [_pair_name(first, second) for first, second in pairs]
+    return Bars(title=scene, y_label="held-out R²", names=names, series=series)
 
 
 def _table(results: Sequence[Result]) -> Table:
