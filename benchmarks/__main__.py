@@ -17,6 +17,7 @@ from rich.table import Table
 
 from benchmarks import (
     eikonal,
+    encode,
     flat_worlds,
     iqe,
     maps,
@@ -47,6 +48,7 @@ SUITES = {
     "planning": planning,
     "vision": vision,
     "monitor": monitor,
+    "encode": encode,
 }
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 
