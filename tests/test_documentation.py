@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import importlib
 import io
 import json
 import re
@@ -62,6 +64,17 @@ def test_a_page_runs_as_it_is_written(page: Path, tmp_path: Path) -> None:
     process = forked_script(script_of(page), cwd=tmp_path)
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, f"{out}\n{err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_names_in_blocks_that_are_not_run_exist(page: Path) -> None:
+    for language, block in blocks(page):
+        for imported in ast.walk(ast.parse(block if language == "py" else "")):
+            if isinstance(imported, ast.ImportFrom) and str(imported.module).startswith("jepatlas"):
+                module = importlib.import_module(str(imported.module))
+                assert not [name.name for name in imported.names if not hasattr(module, name.name)]
+            if isinstance(imported, ast.Attribute) and getattr(imported.value, "id", "") == "ja":
+                assert hasattr(ja, imported.attr)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from workflows.energy import tiny
 from workflows.plan import small
 from workflows.vision.tiny_scenes import agent, write_scenes
 
-from jepatlas.recipes import AnyRecipe, LookingRecipe, MutualRecipe, TaughtRecipe, recipe_text
+from jepatlas.recipes import AnyRecipe, CameraChoiceRecipe, MutualRecipe, TaughtRecipe, recipe_text
 from jepatlas.workflows.runs import start_run
 from jepatlas.workflows.vision import start_taught, teacher_arrays
 
@@ -35,7 +35,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, one in runs.items():
             start_run(one, folder / name)
         start_taught(TaughtRecipe(student=right, pairs=8), teacher_arrays(folder / "vision"), folder / "taught")
-        looking = LookingRecipe(left, ("left", "right"), rounds=1)
+        looking = CameraChoiceRecipe(left, ("left", "right"), rounds=1)
         (folder / "looking").mkdir()
         (folder / "looking" / "recipe.yaml").write_text(recipe_text(looking))
     return folder

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     )
     from jepatlas.recipes.vision_recipe import (
         Augmentation,
-        LookingRecipe,
+        CameraChoiceRecipe,
         Part,
         ViewImages,
         VisionRecipe,
@@ -90,6 +90,7 @@ __all__ = [
     "AnyImages",
     "AnyRecipe",
     "Augmentation",
+    "CameraChoiceRecipe",
     "EnergyRecipe",
     "EnergyWorld",
     "EpisodeSource",
@@ -100,7 +101,6 @@ __all__ = [
     "ImageNet",
     "ImageTable",
     "LatentEnergy",
-    "LookingRecipe",
     "MutualRecipe",
     "NuScenes",
     "ObjectImages",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Augmentation",
-    "LookingRecipe",
+    "CameraChoiceRecipe",
     "Part",
     "ViewImages",
     "VisionRecipe",
@@ -155,7 +155,7 @@ class VisionRecipe:
 
 
 @dataclass(frozen=True)
-class LookingRecipe:
+class CameraChoiceRecipe:
     """An agent that chooses a camera for every state before each round of training."""
 
     kind: ClassVar[str] = "looking"
@@ -192,7 +192,7 @@ class LookingRecipe:
     def training(self) -> TrainingConfig:
         return self.agent.training
 
-    def stretch(self, number: int) -> tuple[int, int]:
+    def steps_of_round(self, number: int) -> tuple[int, int]:
         """The first step of a round, and the step after its last."""
         steps = self.training.steps
         return steps * number // self.rounds, steps * (number + 1) // self.rounds

@@ -21,7 +21,7 @@ from jepatlas.experiments.social.scenes import STUDIED, WORLDS
 from jepatlas.experiments.social.trained_agents import agent_trial
 from jepatlas.experiments.social.viewpoint_trials import training_cost
 from jepatlas.objectives.vision import DINOConfig, DINOHeadConfig, SwAVConfig
-from jepatlas.recipes import LookingRecipe, VisionRecipe, build_vision
+from jepatlas.recipes import CameraChoiceRecipe, VisionRecipe, build_vision
 from jepatlas.training import CosineSchedule
 from jepatlas.training.flops import counted_flops
 from jepatlas.workflows.vision import read_camera_images
@@ -100,7 +100,7 @@ def test_images_scored_to_choose_cameras_are_counted_as_forward_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    curious = LookingRecipe(agent(write_scenes(tmp_path / "scenes"), "left"), ("left", "right"), rounds=3)
+    curious = CameraChoiceRecipe(agent(write_scenes(tmp_path / "scenes"), "left"), ("left", "right"), rounds=3)
     (tmp_path / "metrics.jsonl").write_text(json.dumps({"step": 6, "loss": 1.0}) + "\n")
     camera_images = read_camera_images(curious)
     found, chance = (

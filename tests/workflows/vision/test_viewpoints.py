@@ -17,7 +17,7 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Crops
 from jepatlas.objectives.vision import MAEConfig
-from jepatlas.recipes import LookingRecipe, build_crops, build_vision, read_images
+from jepatlas.recipes import CameraChoiceRecipe, build_crops, build_vision, read_images
 from jepatlas.workflows.runs import start_run, trained
 from jepatlas.workflows.vision import (
     camera_choice,
@@ -39,8 +39,8 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_scenes(tmp_path / "scenes")
 
 
-def curious(table: Path, **training: Any) -> LookingRecipe:
-    return LookingRecipe(agent(table, "left", **training), VIEWS, rounds=3)
+def curious(table: Path, **training: Any) -> CameraChoiceRecipe:
+    return CameraChoiceRecipe(agent(table, "left", **training), VIEWS, rounds=3)
 
 
 def weights(objective: Any) -> dict[str, Tensor]:

@@ -24,7 +24,7 @@ from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.social.trained_agents import LATENTS, agent_trials, stored_rows
-from jepatlas.recipes import LookingRecipe, VisionRecipe, build_crops, build_vision
+from jepatlas.recipes import CameraChoiceRecipe, VisionRecipe, build_crops, build_vision
 from jepatlas.recipes.image_sources import ObjectImages
 from jepatlas.training import last_metrics
 from jepatlas.training.flops import counted_flops, step_flops
@@ -76,13 +76,13 @@ def _with_several_cameras(fixed: Trial, scale: Scale, policy: str) -> Trial:
         "policy": policy,
         "rounds": ROUNDS[scale],
     }
-    settings = {"recipe": to_plain(from_plain(LookingRecipe, recipe)), "most": PLANS[scale].most}
+    settings = {"recipe": to_plain(from_plain(CameraChoiceRecipe, recipe)), "most": PLANS[scale].most}
     return Trial({**fixed.at, "policy": policy}, run_viewpoints, settings)
 
 
 def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train (or resume), choose a camera for every state, and encode from it and from the single camera."""
-    recipe = from_plain(LookingRecipe, settings["recipe"])
+    recipe = from_plain(CameraChoiceRecipe, settings["recipe"])
     place = Path(folder)
     outcome = train_with_cameras(recipe, place)
     record = {"status": outcome.status, "step": outcome.step, "verdicts": []}
@@ -119,10 +119,14 @@ def _store(agent: VisionAgent, untrained: VisionAgent, rows: np.ndarray, place: 
 
 
 def _measure_choice(
-    recipe: LookingRecipe, camera_images: CameraImages, objective: Objective, choice: CameraChoice, rows_sk: np.ndarray
+    recipe: CameraChoiceRecipe,
+    camera_images: CameraImages,
+    objective: Objective,
+    choice: CameraChoice,
+    rows_sk: np.ndarray,
 ) -> dict[str, Estimate]:
     """How evenly cameras were chosen, and whether chosen cameras are also harder with other masks."""
-    seed = recipe.stretch(recipe.rounds)[1]
+    seed = recipe.steps_of_round(recipe.rounds)[1]
     held = np.isin(rows_sk[:, 0], camera_images.seen.held)
     loss_sk = camera_losses(objective, camera_images.seen.images, rows_sk[held], seed, recipe.agent.shuffle)
     found = {
@@ -133,7 +137,7 @@ def _measure_choice(
     return point_estimates(found, len(rows_sk))
 
 
-def training_cost(recipe: LookingRecipe, camera_images: CameraImages, place: Path) -> dict[str, Estimate]:
+def training_cost(recipe: CameraChoiceRecipe, camera_images: CameraImages, place: Path) -> dict[str, Estimate]:
     """Operations of the training and of the forward passes that choose cameras, and the final loss."""
     batches = build_crops(recipe.agent, camera_images.seen)
     objective = build_vision(recipe.agent, camera_images.seen)

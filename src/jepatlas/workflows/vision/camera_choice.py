@@ -27,7 +27,7 @@ from jepatlas.core.records import Crops
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import Shuffle
 from jepatlas.recipes import (
-    LookingRecipe,
+    CameraChoiceRecipe,
     ViewImages,
     build_crops,
     build_vision,
@@ -80,7 +80,7 @@ class CameraChoice:
         return rows_sk[np.arange(len(rows_sk)), self.cameras]
 
 
-def read_camera_images(recipe: LookingRecipe) -> CameraImages:
+def read_camera_images(recipe: CameraChoiceRecipe) -> CameraImages:
     """Images of all cameras, in the order of the table; states that a camera does not show are left out."""
     seen = read_images(recipe.agent, views=recipe.views)
     states, number = np.unique(seen.table.column("state"), return_inverse=True)
@@ -135,20 +135,20 @@ def sample_cameras(probabilities_sk: np.ndarray, rng: np.random.Generator) -> np
 
 
 def choose_cameras(
-    recipe: LookingRecipe, camera_images: CameraImages, rows_sk: np.ndarray, number: int, objective: Any = None
+    recipe: CameraChoiceRecipe, camera_images: CameraImages, rows_sk: np.ndarray, number: int, objective: Any = None
 ) -> CameraChoice:
     """The choice of round `number`; uniform for the random policy and, without an objective, before the first round."""
     if recipe.policy == "random" or objective is None:
         probabilities = np.full(rows_sk.shape, 1 / rows_sk.shape[1])
     else:
-        first, _ = recipe.stretch(number)
+        first, _ = recipe.steps_of_round(number)
         loss = camera_losses(objective.eval(), camera_images.seen.images, rows_sk, first, recipe.agent.shuffle)
         probabilities = camera_probabilities(loss, recipe.temperature)
     cameras = sample_cameras(probabilities, numpy_generator(recipe.seed, "viewpoints", number))
     return CameraChoice(cameras, probabilities)
 
 
-def train_with_cameras(recipe: LookingRecipe, folder: Path, console: Console | None = None) -> Outcome:
+def train_with_cameras(recipe: CameraChoiceRecipe, folder: Path, console: Console | None = None) -> Outcome:
     """Train in `folder`, or resume the run in it."""
     recipe.training.check_machine()
     with process_group(recipe.training.device):
@@ -156,7 +156,7 @@ def train_with_cameras(recipe: LookingRecipe, folder: Path, console: Console | N
         _open_run(recipe, folder)
         outcome = Outcome("finished", recipe.training.steps)
         for number in range(recipe.rounds):
-            if _last_step(folder) >= recipe.stretch(number)[1]:
+            if _last_step(folder) >= recipe.steps_of_round(number)[1]:
                 continue
             outcome = _train_round(recipe, camera_images, folder, number, console)
             if outcome.status != "finished":
@@ -164,7 +164,7 @@ def train_with_cameras(recipe: LookingRecipe, folder: Path, console: Console | N
         return outcome
 
 
-def load_with_cameras(recipe: LookingRecipe, camera_images: CameraImages, folder: Path) -> Any:
+def load_with_cameras(recipe: CameraChoiceRecipe, camera_images: CameraImages, folder: Path) -> Any:
     """The objective at the newest checkpoint (initial weights if there is none), in evaluation mode."""
     objective = build_vision(recipe.agent, camera_images.seen)
     newest = latest_checkpoint(folder / "checkpoints")
@@ -179,19 +179,19 @@ def choices_of(folder: Path) -> list[CameraChoice]:
     return [CameraChoice(arrays["cameras"], arrays["chances"]) for arrays in found]
 
 
-def _open_run(recipe: LookingRecipe, folder: Path) -> None:
+def _open_run(recipe: CameraChoiceRecipe, folder: Path) -> None:
     exists = (folder / "recipe.yaml").exists()
     wait_for_all()  # all processes check the folder before one writes to it
-    if exists and recipe_id(load_recipe(folder, LookingRecipe)) != recipe_id(recipe):
+    if exists and recipe_id(load_recipe(folder, CameraChoiceRecipe)) != recipe_id(recipe):
         raise InputError(f"{folder} holds a run of another recipe. Choose another folder.")
     if not exists and rank() == 0:
         write_recipe(recipe, folder)
 
 
 def _train_round(
-    recipe: LookingRecipe, camera_images: CameraImages, folder: Path, number: int, console: Console | None
+    recipe: CameraChoiceRecipe, camera_images: CameraImages, folder: Path, number: int, console: Console | None
 ) -> Outcome:
-    _, until = recipe.stretch(number)
+    _, until = recipe.steps_of_round(number)
     choice = _choice_of_round(recipe, camera_images, folder, number)
     seen = replace(camera_images.seen, learnt=choice.rows(camera_images.learnt))
     objective = build_vision(recipe.agent, camera_images.seen)
@@ -199,12 +199,14 @@ def _train_round(
     return train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe), console=console, until=until)
 
 
-def _choice_of_round(recipe: LookingRecipe, camera_images: CameraImages, folder: Path, number: int) -> CameraChoice:
+def _choice_of_round(
+    recipe: CameraChoiceRecipe, camera_images: CameraImages, folder: Path, number: int
+) -> CameraChoice:
     """The choice of one process for all: masks, and with them the losses, differ between processes."""
     place = folder / "looks" / f"round-{number:04d}.npz"
     step = _last_step(folder)
     if rank() == 0 and not place.exists():
-        if step != recipe.stretch(number)[0]:
+        if step != recipe.steps_of_round(number)[0]:
             raise InputError(f"{place} is missing, so the choices of this round are unknown. Start a new run.")
         objective = load_with_cameras(recipe, camera_images, folder) if step else None
         made = choose_cameras(recipe, camera_images, camera_images.learnt, number, objective)
