@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jepatlas.core.errors import InputError
     from jepatlas.core.linear_map import LinearMap
     from jepatlas.core.plugins import Plugin
+    from jepatlas.energy import LeastAction
     from jepatlas.monitoring import LightningMonitor, Monitor, TrainerMonitor
     from jepatlas.results import Result
     from jepatlas.workflows.align import Alignment
@@ -45,6 +46,7 @@ __all__ = [
     "ChartLatents",
     "EnergyAudit",
     "InputError",
+    "LeastAction",
     "LightningMonitor",
     "LinearMap",
     "LinearProbe",

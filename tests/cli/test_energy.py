@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from cli.calls import Captured, answer, files, refused
 from training.small import call, same
@@ -394,3 +395,20 @@ def test_help_of_every_command(capsys: Captured):
         assert command in capsys.readouterr().out
         assert call(verb, command, "--help") == 0
         assert f"jepatlas {verb} {command}" in capsys.readouterr().out
+
+
+def test_least_action_of_a_world_is_exact_and_needs_no_training(capsys: Captured):
+    walks = ["--walk.episodes", "100", "--walk.length", "20"]
+    found = answer(capsys, "energy", "fit", "one-way-grid", *GRIDS, *walks, "--kind", "least-action", "--out", "run")
+    values = {verdict["name"]: verdict["value"] for verdict in found["verdicts"]}
+    assert values["spearman"] == values["reachability_auc"] == 1
+    assert not Path("run/checkpoints").exists()
+    np.testing.assert_allclose(
+        load_energy_file(Path("run/energy.safetensors")).model().all_pairs(torch.as_tensor(POINTS)), TRUTH, rtol=1e-6
+    )
+
+
+def test_least_action_of_a_file_of_steps(capsys: Captured):
+    write_steps(Path("steps.npz"))
+    found = answer(capsys, "energy", "fit", "steps.npz", "--learning", "least-action", "--out", "run")
+    assert {"ways_cheap", "divided_cells"} <= names(found)

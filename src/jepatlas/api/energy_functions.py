@@ -15,7 +15,7 @@ from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, check_count, did_you_mean
 from jepatlas.data import experience_from_arrays
-from jepatlas.energy import HeadConfig
+from jepatlas.energy import HeadConfig, LeastActionConfig
 from jepatlas.energy.audit import Repair, repair
 from jepatlas.energy.audit import audit as audit_energy
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, StepFile, gather_experience
@@ -133,6 +133,7 @@ def fit_energy(
     steps: int | None = None,
     seed: int | None = None,
     recipe: EnergyRecipe | None = None,
+    least_action: bool = False,
     console: Console | None = None,
 ) -> EnergyEvaluation:
     """Learn the cost of going from one state to another, as `jepatlas energy fit` does, in the run folder `out`.
@@ -140,13 +141,16 @@ def fit_energy(
     `source` holds x, x_next and cost for each step, or x, episode and cost for each state, as a mapping of arrays or
     the path of a file; `x` and `cost` may be lists with one array for each episode. It may also hold `points` and, for
     each pair of them, the `truth`. A world, such as `OneWayGrid()`, is explored by random walks. `head` is the name of
-    a head ("iqe", "mrn", ...), `steps` the number of training steps; a `recipe` holds all other settings.
+    a head ("iqe", "mrn", ...), `steps` the number of training steps; a `recipe` holds all other settings. With
+    `least_action` nothing is trained: the energy is computed from the steps.
 
     The learned energy is `result.fitted`: `result.fitted.between(x, y)`.
     """
     folder = as_folder("out", out)
     base = recipe or EnergyRecipe()
     base = replace(base, seed=base.seed if seed is None else seed, head=_head(head, base.head))
+    if least_action:
+        base = replace(base, learning=LeastActionConfig())
     if steps is not None:
         check_count("steps", steps)
         base = replace(base, training=replace(base.training, steps=steps))

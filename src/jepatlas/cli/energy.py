@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -15,6 +15,7 @@ from jepatlas.cli.output import console_for, defer_interrupts, emit, loops_shown
 from jepatlas.cli.training_runs import Answer, RunOptions, resume, say_default, train_and_report
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.energy.energy_configs import LeastActionConfig
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, StepFile
 from jepatlas.worlds import CurrentWorld, GymTable, OneWayGrid
 
@@ -35,18 +36,25 @@ class Fit(RecipeFile, RunOptions):
 
     Example: jepatlas energy fit steps.npz --head iqe
 
+    Example: jepatlas energy fit steps.npz --kind least-action
+
+    With --kind least-action nothing is trained: the energy is the cost of the cheapest way along observed steps, and
+    +∞ where no way was observed.
+
     A file has x, x_next and cost for each step, or x, episode and cost for each state; x may be any latents. It may
     also hold `points` and, for each pair of them, the `truth`.
 
     Each kind has its own options: --head mrn --help shows those of that head.
     """
 
-    most_used: ClassVar[str] = "source head learning steps batch-size lr seed out full resume"
+    most_used: ClassVar[str] = "source kind head learning steps batch-size lr seed out full resume"
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
     """A world (one-way-grid, gym, current), or a file of steps (npz, safetensors, csv or parquet). By default the world
     'one-way-grid'."""
     recipe: Annotated[EnergyRecipe, tyro.conf.arg(name="")] = field(default_factory=EnergyRecipe)
+    kind: Literal["learned", "least-action"] = "learned"
+    """Train a head, or compute least action: the same as --learning least-action, which has further options."""
     out: Path | None = None
     """The run folder; by default runs/SOURCE-HEAD-sSEED."""
     full: bool = False
@@ -151,6 +159,8 @@ def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:
         from jepatlas.workflows.runs import start_run
 
     recipe = options.recipe
+    if options.kind == "least-action" and not recipe.computed:
+        recipe = replace(recipe, learning=LeastActionConfig())
     default = recipe.source.kind == Fit().recipe.source.kind
     if default and options.subject is None and options.recipe_file is None:
         say_default(console, recipe.source.kind)

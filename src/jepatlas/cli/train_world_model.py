@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import tyro
 
 from jepatlas.cli.options import RecipeFile, mentions, parse_choices
-from jepatlas.cli.output import defer_interrupts, say
+from jepatlas.cli.output import defer_interrupts, say, show_verdicts
 from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, say_default, train_and_report
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.core.plugins import is_plugin_name, name_plugin
+from jepatlas.energy.energy_configs import LeastActionConfig
 from jepatlas.nn import ConvConfig, MLPConfig
 from jepatlas.recipes import AnyActionWorld, EpisodeSource, Predictive, WalkedWorld, WorldModelRecipe
 
@@ -33,9 +34,11 @@ class TrainWorldModel(RecipeFile, RunOptions):
 
     Example: jepatlas train world-model episodes.h5 --energy energy --out runs/mine
 
-    A world is explored by random actions. With --energy energy, the number of steps from one latent to another is
-    learned as well, for planning. Pictures are observed if there are any; the default encoder is conv for pictures and
-    mlp for vectors.
+    Example: jepatlas train world-model rooms --energy least-action --out runs/rooms
+
+    A world is explored by random actions. For planning, the number of steps from one latent to another is learned as
+    well (--energy energy), or computed afterwards from the observed steps (--energy least-action). Pictures are
+    observed if there are any; the default encoder is conv for pictures and mlp for vectors.
 
     Each kind has its own options: --encoder conv --help shows those of the convolutional encoder.
     """
@@ -121,8 +124,26 @@ def _report_short_episodes(console: Console, recipe: WorldModelRecipe) -> None:
 def _report(console: Console, folder: Path, step: int) -> Answer:
     from jepatlas.recipes import load_recipe
 
+    _save_least_action(console, folder)
     say(console, f"Trained {step} steps: {folder}. {_next_step(folder, load_recipe(folder, WorldModelRecipe))}")
     return {}
+
+
+def _save_least_action(console: Console, folder: Path) -> None:
+    """Write the computed energy of the run, if it has one, as energy.safetensors."""
+    from jepatlas.recipes import load_recipe
+
+    model = load_recipe(folder, WorldModelRecipe).model
+    if not isinstance(model, Predictive) or not isinstance(model.energy, LeastActionConfig):
+        return
+    with defer_interrupts():
+        from jepatlas.workflows.energy import SavedEnergy, save_energy
+        from jepatlas.workflows.plan import load_world_model
+
+    energy = load_world_model(folder).least_action
+    assert energy is not None
+    save_energy(SavedEnergy.computed(energy), folder / "energy.safetensors")
+    show_verdicts(console, "Least action", energy.verdicts, full=True)
 
 
 def _next_step(folder: Path, recipe: WorldModelRecipe) -> str:

@@ -123,6 +123,12 @@ NAMES = {
     "agreement": "agreement with the source",
     "step_scale": "energy of a step / cost",
     "ways_missed": "ways missed",
+    "cells": "cells",
+    "cell_radius": "radius of a cell / step",
+    "divided_cells": "cells that may join wrongly",
+    "evidence_level": "least evidence for an edge",
+    "ways_cheap": "held-out ways that are cheap",
+    "reversed_cheap": "cheap backwards",
 }
 SUFFIXES = {
     "_whitened": " (whitened)",

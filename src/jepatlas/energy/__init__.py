@@ -1,7 +1,7 @@
 """Energies: the least cost of going from one state to another, exact, learned or given by a local effort.
 
-`exact` computes energies where the truth is known, `heads` and `learn` learn them from observed steps, `action` finds
-least-action paths of a local effort, and `audit` checks any energy.
+`exact` computes energies where the truth is known, `heads` and `learn` learn them from observed steps, `least_action`
+computes them from observed steps, `action` finds least-action paths of a local effort, and `audit` checks any energy.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from jepatlas.energy.audit import closure, symmetric_ceiling
+    from jepatlas.energy.energy_configs import LeastActionConfig
     from jepatlas.energy.exact.shortest_paths import graph_energies
     from jepatlas.energy.heads import (
         HEADS,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         unreachable_threshold,
         with_unreachable,
     )
+    from jepatlas.energy.least_action import LeastAction, fit_least_action
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
@@ -75,6 +77,8 @@ __all__ = [
     "IEJEPAConfig",
     "IQEConfig",
     "L2Config",
+    "LeastAction",
+    "LeastActionConfig",
     "MRNConfig",
     "PQEConfig",
     "PortedEnergy",
@@ -87,6 +91,7 @@ __all__ = [
     "calibrate",
     "closure",
     "discounted",
+    "fit_least_action",
     "graph_energies",
     "later_pairs",
     "reachability_errors",

@@ -27,6 +27,7 @@ __all__ = [
     "IEJEPAConfig",
     "IQEConfig",
     "L2Config",
+    "LeastActionConfig",
     "MRNConfig",
     "PQEConfig",
     "QRLConfig",
@@ -234,6 +235,26 @@ class IEJEPAConfig:
         from jepatlas.energy.learn.ie_jepa import IEJEPA
 
         return IEJEPA(jepa, objective, self)
+
+
+@dataclass(frozen=True)
+class LeastActionConfig:
+    """A graph of the observed steps between cells of latents, and its shortest paths. Nothing is trained."""
+
+    kind: ClassVar[str] = "least-action"
+
+    cells: int | None = None
+    """Number of cells. By default the distinct states if they are few, otherwise clusters."""
+    per_cell: int = 28
+    """States per cluster, if the number of cells is not given."""
+    most_cells: int = 20_000
+    """Largest number of cells that is chosen."""
+
+    def __post_init__(self) -> None:
+        if self.cells is not None:
+            check_count("cells", self.cells, 2)
+        check_count("per_cell", self.per_cell, 2)
+        check_count("most_cells", self.most_cells, 2)
 
 
 HeadConfig = (

@@ -16,6 +16,7 @@ from jepatlas.core.plugins import short_name
 from jepatlas.core.records import Experience
 from jepatlas.core.sealing import check_unchanged, seal_file
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.energy.energy_configs import LeastActionConfig
 from jepatlas.energy.heads import HeadConfig, IQEConfig
 from jepatlas.energy.learn import ExpectileConfig, IEJEPAConfig, QRLConfig
 from jepatlas.nn import MLPConfig
@@ -134,8 +135,9 @@ class EnergyRecipe:
     floor: float = 0.0
     """c of E ≥ c‖x − y‖. Above 0, distinct points never have energy 0."""
     head: HeadConfig = field(default_factory=IQEConfig)
-    learning: QRLConfig | ExpectileConfig = field(default_factory=QRLConfig)
-    """Objective of the energy."""
+    learning: QRLConfig | ExpectileConfig | LeastActionConfig = field(default_factory=QRLConfig)
+    """Objective of the energy. With least-action nothing is trained, and the options of the head, the embedding and the
+    training are not used."""
     future: float = 0.0
     """Share of goals drawn from later states of the same episode. The others are drawn from all states."""
     jitter: float = 0.0
@@ -147,14 +149,28 @@ class EnergyRecipe:
 
     def __post_init__(self) -> None:
         check_count("width", self.width)
+        if self.computed and self.agent is not None:
+            raise InputError(
+                "Least action is computed on given latents, so it trains no agent. Train the agent first, and give a "
+                "file with its latents."
+            )
         if isinstance(self.source, StepFile) and self.walk != WalkConfig():
             raise InputError("--walk options are for worlds, but the source is a file. Leave them out.")
+
+    @property
+    def computed(self) -> bool:
+        """Whether the energy is computed from the steps, and not trained."""
+        return isinstance(self.learning, LeastActionConfig)
+
+    @property
+    def energy_name(self) -> str:
+        return short_name(self.learning if self.computed else self.head)
 
     @property
     def run_name(self) -> str:
         """The name of its run folder by default."""
         source = Path(self.source.path).stem if isinstance(self.source, StepFile) else short_name(self.source)
-        return f"{source}-{short_name(self.head)}-s{self.seed}"
+        return f"{source}-{self.energy_name}-s{self.seed}"
 
     def sealed(self) -> EnergyRecipe:
         """With the hash of the file that it reads, if any."""
@@ -162,6 +178,8 @@ class EnergyRecipe:
 
     def build(self) -> tuple[EnergyObjective, StepStream]:
         """The objective with initial weights, and the stream of its batches."""
+        if self.computed:
+            raise InputError("A least-action energy is not trained. Fit it with 'jepatlas energy fit'.")
         data = gather_experience(self)
         return build_energy(self, data), build_steps(self, data)
 
@@ -256,6 +274,7 @@ def build_energy(recipe: EnergyRecipe, data: ExperienceSplit) -> EnergyObjective
     with forked_rng(recipe.seed, "weights"):
         head = recipe.head.build(recipe.width)
         energy = EmbeddedEnergy(head, recipe.embedding.build(width, recipe.width), recipe.floor)
+        assert not isinstance(recipe.learning, LeastActionConfig)
         objective: EnergyObjective = recipe.learning.build(energy, data.unit)
         if agent is not None:
             encoder = agent.encoder.build(data.width, agent.dim)

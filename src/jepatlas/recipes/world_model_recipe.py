@@ -11,6 +11,7 @@ import tyro
 from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.plugins import Plugin
 from jepatlas.core.records import Pairs
+from jepatlas.energy.energy_configs import LeastActionConfig
 from jepatlas.energy.heads import HeadConfig, IQEConfig
 from jepatlas.energy.learn import ExpectileConfig, QRLConfig
 from jepatlas.nn import AnyDynamics, ConvConfig, MLPConfig, ResidualDynamicsConfig
@@ -77,7 +78,9 @@ class Predictive:
     """Number of steps that are predicted."""
     dynamics: AnyDynamics = field(default_factory=ResidualDynamicsConfig)
     loss: WorldModelConfig = field(default_factory=WorldModelConfig)
-    energy: LatentEnergy | None = None
+    energy: LatentEnergy | LeastActionConfig | None = None
+    """The planner's energy: learned together with the model, or computed from its latents of the training episodes
+    (least-action). By default Euclidean distance."""
 
     def __post_init__(self) -> None:
         check_count("horizon", self.horizon)
@@ -161,7 +164,7 @@ def build_world_model(recipe: WorldModelRecipe, data: EpisodeSplit) -> PairObjec
                 )
             actions = recipe.stride * data.action_dim
             inverse = mlp(2 * dim, actions, 128, 1) if model.loss.inverse else None
-            energy = None if model.energy is None else model.energy.build(dim)
+            energy = model.energy.build(dim) if isinstance(model.energy, LatentEnergy) else None
             parts = WorldModelParts(encoder, model.dynamics.build(dim, actions), inverse, energy, recipe.seed)
             objective = model.loss.build(parts)
     if training.ema:

@@ -22,6 +22,7 @@ from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import (
     AnyRecipe,
+    EnergyRecipe,
     Recipe,
     any_recipe,
     build_objective,
@@ -59,6 +60,9 @@ T = TypeVar("T", bound=nn.Module)
 def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -> Outcome:
     """Train a new run in `folder`, which must not contain one already."""
     _check_no_run(folder)
+    if isinstance(recipe, EnergyRecipe) and recipe.computed:
+        write_recipe(recipe, folder)
+        return _without_training(recipe, folder)
     recipe.training.check_machine()
     with process_group(recipe.training.device):  # nothing here may keep the objective alive longer than the group
         # Build before writing anything, so that an invalid recipe leaves no files.
@@ -94,8 +98,15 @@ def train_in_folder(
 def resume_run(folder: Path, console: Console | None = None) -> Outcome:
     """Resume from the latest checkpoint, or start over if there is none."""
     recipe = any_recipe(folder)
+    if isinstance(recipe, EnergyRecipe) and recipe.computed:
+        return _without_training(recipe, folder)
     with process_group(recipe.training.device), lock_for_all(folder):
         return _train(recipe, *recipe.build(), folder, console)
+
+
+def _without_training(recipe: EnergyRecipe, folder: Path) -> Outcome:
+    Record("Outcome", "The energy is computed, not trained.", provenance(recipe.seed)).save(folder, "outcome")
+    return Outcome("finished", 0)
 
 
 def _train(recipe: AnyRecipe, objective: Objective, batches: Batches, folder: Path, console: Console | None) -> Outcome:

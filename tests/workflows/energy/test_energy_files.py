@@ -15,7 +15,7 @@ import torch
 from workflows.energy.tiny import linear_map, recipe, saved
 
 from jepatlas.core.errors import InputError
-from jepatlas.energy import HEADS, ExpectileConfig
+from jepatlas.energy import HEADS, ExpectileConfig, LeastAction
 from jepatlas.workflows.energy import (
     EnergySpec,
     SavedEnergy,
@@ -160,3 +160,46 @@ def test_is_energy_file(tmp_path: Path):
     (tmp_path / "short.safetensors").write_bytes(b"\1")
     found = {path.name for path in tmp_path.iterdir() if is_energy_file(path)}
     assert found == {"energy.safetensors"}
+
+
+def corridor() -> SavedEnergy:
+    """The least action of walks along a corridor, in cells that hold several states."""
+    rng = np.random.default_rng(0)
+    place = np.linspace(0, 1, 30) + 0.005 * rng.standard_normal((40, 30))
+    states = {"x": np.stack([place, place**2], -1).reshape(-1, 2), "episode": np.repeat(np.arange(40), 30)}
+    return SavedEnergy.computed(LeastAction.fit(states | {"cost": np.ones(1200)}, cells=15))
+
+
+def test_a_round_trip_of_least_action_is_exact(tmp_path: Path):
+    first = corridor()
+    save_energy(first, tmp_path / "energy.safetensors")
+    again = load_energy_file(tmp_path / "energy.safetensors")
+    x, y = torch.rand(2, 30, 2, generator=torch.Generator().manual_seed(0))
+    found = again.model()(x, y)
+    assert found.isfinite().any() and found.isinf().any()
+    assert torch.equal(found, first.model()(x, y))
+    assert again.to_bytes() == first.to_bytes() and again.dim == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("target", lambda t: t + 1000),
+        ("source", lambda t: t[1:]),
+        ("paid", lambda t: -t),
+        ("centres", lambda t: t * torch.nan),
+        ("near_cost", lambda t: t - 1),
+    ],
+)
+def test_a_graph_that_is_none_is_refused(name: str, change: Callable[[torch.Tensor], torch.Tensor]):
+    about = json.loads(_about(corridor().to_bytes()))
+    del about["sha256"]  # as in files of version 0.1, so that only the graph itself can be wrong
+    tensors = safetensors.torch.load(corridor().to_bytes())
+    data = safetensors.torch.save(tensors | {name: change(tensors[name])}, {"jepatlas.Energy": json.dumps(about)})
+    with pytest.raises(InputError, match=name):
+        energy_from_bytes(data, "it")
+
+
+def _about(data: bytes) -> str:
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + length])["__metadata__"]["jepatlas.Energy"]

@@ -9,8 +9,10 @@ from workflows.plan.small import recipe, run
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.recipes import TwoFrames
-from jepatlas.workflows.plan import agent_of, latent_episodes, load_world_model, ported
+from jepatlas.energy import LeastAction, LeastActionConfig
+from jepatlas.nn import ResidualDynamicsConfig
+from jepatlas.recipes import Predictive, TwoFrames
+from jepatlas.workflows.plan import agent_of, latent_episodes, latent_steps, load_world_model, ported
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +66,27 @@ def test_agents_need_dynamics(tmp_path: Path):
 
 def test_recipe_is_loaded_unchanged(folder: Path):
     assert load_world_model(folder).recipe == recipe()
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_steps_lead_from_frame_to_frame_in_sequences(stride: int, tmp_path: Path):
+    model = load_world_model(run(tmp_path / "run", stride=stride))
+    steps = latent_steps(model, held=True)
+    pairs = latent_episodes(model)
+    same = (steps.episode[1:] == steps.episode[:-1])[:, None]
+    assert np.where(same, steps.x[1:] == steps.x_next[:-1], True).all()
+    assert len(np.unique(steps.episode)) == stride * len(model.data.held)
+    found, wanted = (
+        np.concatenate([each[0], each[1]], 1) for each in ((steps.x, steps.x_next), (pairs.h, pairs.h_next))
+    )
+    order, other = (np.lexsort(rows.round(4).T) for rows in (found, wanted))
+    np.testing.assert_allclose(found[order], wanted[other], atol=1e-3)
+
+
+def test_an_agent_plans_with_least_action_if_its_recipe_says_so(tmp_path: Path):
+    parts = Predictive(dynamics=ResidualDynamicsConfig(16), energy=LeastActionConfig(cells=20))
+    model = load_world_model(run(tmp_path / "run", model=parts))
+    energy = agent_of(model).energy
+    assert isinstance(energy, LeastAction) and energy is model.least_action
+    h = torch.from_numpy(latent_steps(model).x[:10])
+    assert energy(h, h[:1]).shape == (10,) and energy(h[:1], h[:1]) == 0

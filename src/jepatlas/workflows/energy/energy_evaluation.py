@@ -12,7 +12,7 @@ from jepatlas.core.figures import Landscape
 from jepatlas.core.graphs import Graph
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
-from jepatlas.energy import discounted, reachability_errors, with_unreachable
+from jepatlas.energy import LeastAction, discounted, reachability_errors, with_unreachable
 from jepatlas.energy.audit import Audit, audit
 from jepatlas.results import Result
 from jepatlas.workflows.energy.energy_figures import audit_figures, choose_goal, grid_of, landscape
@@ -71,7 +71,7 @@ def evaluate_fitted(
         _summary(fitted, ground_truth, found, energies),
         provenance(seed) | {"trained with seed": fitted.recipe.seed, "states": len(points)},
         (*found.verdicts, *_step_verdicts(fitted)),
-        (*figures, *audit_figures(found, fitted.recipe.head.kind)),
+        (*figures, *audit_figures(found, fitted.recipe.energy_name)),
         arrays=arrays,
     )
     return EnergyEvaluation(record, found, fitted, ground_truth, energies)
@@ -119,6 +119,8 @@ def _with_discount_advice(fitted: FittedEnergy, verdict: Verdict) -> Verdict:
 
 def _step_verdicts(fitted: FittedEnergy) -> list[Verdict]:
     """Verdicts from observed steps: `step_scale`, the calibration factor, and `ways_missed`, the reachability error."""
+    if isinstance(fitted.energy, LeastAction):
+        return list(fitted.energy.verdicts)
     verdicts = []
     if fitted.scale is not None:
         verdicts.append(
@@ -154,7 +156,7 @@ def _step_verdicts(fitted: FittedEnergy) -> list[Verdict]:
 
 
 def _summary(fitted: FittedEnergy, ground_truth: GroundTruth, found: Audit, energies: np.ndarray) -> str:
-    sentences = [f"On {len(found.states)} states the {fitted.recipe.head.kind} energy is {found.kind}."]
+    sentences = [f"On {len(found.states)} states the {fitted.recipe.energy_name} energy is {found.kind}."]
     if "spearman" in found:
         reference = "exact energies" if fitted.gamma is None else "discounted exact energies"
         sentences.append(
@@ -172,6 +174,8 @@ def _summary(fitted: FittedEnergy, ground_truth: GroundTruth, found: Audit, ener
 
 def _reachability_sentence(fitted: FittedEnergy, ground_truth: GroundTruth, energies: np.ndarray) -> str:
     """The share of pairs called unreachable after transitive closure, and its errors."""
+    if fitted.recipe.computed:
+        return _observed_ways_sentence(ground_truth, energies)
     if not np.isfinite(fitted.threshold):
         return "The energies have no gap that separates unreachable pairs, so no pair is called unreachable."
     others = ~np.eye(len(energies), dtype=bool)
@@ -184,6 +188,17 @@ def _reachability_sentence(fitted: FittedEnergy, ground_truth: GroundTruth, ener
         f"{sentence}: {errors.missed:.1%} of the reachable ones, and all but {errors.imagined:.1%} of the unreachable "
         "ones."
     )
+
+
+def _observed_ways_sentence(ground_truth: GroundTruth, energies: np.ndarray) -> str:
+    """The share of pairs without an observed way, and how many of them have one."""
+    others = ~np.eye(len(energies), dtype=bool)
+    reachable = np.isfinite(energies)
+    sentence = f"No way was observed between {1 - reachable[others].mean():.1%} of the pairs"
+    if ground_truth.truth is None:
+        return f"{sentence}."
+    errors = reachability_errors(energies[others], ground_truth.truth[others], reachable[others])
+    return f"{sentence}: {errors.missed:.1%} of the reachable ones, and all but {errors.imagined:.1%} of the others."
 
 
 def _landscapes(

@@ -23,7 +23,8 @@ from jepatlas.core.files import write_bytes
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.parsing import parse_json, parse_tensors, safetensors_metadata
 from jepatlas.core.sealing import sha256_of_bytes
-from jepatlas.energy import HEADS, EmbeddedEnergy, HeadConfig, IQEConfig, PortedEnergy
+from jepatlas.energy import HEADS, EmbeddedEnergy, HeadConfig, IQEConfig, LeastAction, PortedEnergy
+from jepatlas.energy.least_action.stored import LeastActionSpec, from_tensors, to_tensors
 from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe
 
@@ -73,18 +74,23 @@ class EnergySpec:
 class SavedEnergy:
     """An energy, its architecture, and the map from another model's latents if it was ported."""
 
-    energy: EmbeddedEnergy
-    spec: EnergySpec
+    energy: EmbeddedEnergy | LeastAction
+    spec: EnergySpec | LeastActionSpec
     threshold: float = float("inf")
     """Pairs with a larger energy are called unreachable."""
     to_source: LinearMap | None = None
+
+    @classmethod
+    def computed(cls, energy: LeastAction) -> SavedEnergy:
+        """A least-action energy, which has no threshold: it is +∞ where no way was observed."""
+        return cls(energy, LeastActionSpec.of(energy))
 
     @property
     def dim(self) -> int:
         """Width of the latents it takes."""
         return self.spec.dim if self.to_source is None else len(self.to_source.x_mean)
 
-    def model(self) -> EmbeddedEnergy | PortedEnergy:
+    def model(self) -> EmbeddedEnergy | LeastAction | PortedEnergy:
         """The module to call with latents."""
         return self.energy if self.to_source is None else PortedEnergy(self.energy, self.to_source)
 
@@ -99,7 +105,10 @@ class SavedEnergy:
 
     def to_bytes(self) -> bytes:
         about = {"spec": to_plain(self.spec), "threshold": repr(self.threshold), "sha256": NO_HASH}
-        tensors = {name: tensor.contiguous() for name, tensor in self.energy.state_dict().items()}
+        if isinstance(self.energy, LeastAction):
+            tensors = to_tensors(self.energy)
+        else:
+            tensors = {name: tensor.contiguous() for name, tensor in self.energy.state_dict().items()}
         if self.to_source is not None:
             for name in MAP_FIELDS:
                 array = np.array(getattr(self.to_source, name), order="C")  # a fitted map may be transposed
@@ -128,7 +137,7 @@ def energy_from_bytes(data: bytes, source: str) -> SavedEnergy:
     _check_hash(data, about, source)
     tensors = parse_tensors(data, source)
     try:
-        spec = from_plain(EnergySpec, about["spec"], "spec")
+        spec = from_plain(_spec_class(about["spec"]), about["spec"], "spec")
         threshold = float(about["threshold"])
         parts = {}
         for name in MAP_FIELDS:
@@ -142,8 +151,15 @@ def energy_from_bytes(data: bytes, source: str) -> SavedEnergy:
     return saved
 
 
-def _build(spec: EnergySpec, tensors: dict[str, torch.Tensor]) -> EmbeddedEnergy:
+def _spec_class(spec: Any) -> type[EnergySpec] | type[LeastActionSpec]:
+    computed = isinstance(spec, dict) and spec.get("kind") == LeastActionSpec.kind
+    return LeastActionSpec if computed else EnergySpec
+
+
+def _build(spec: EnergySpec | LeastActionSpec, tensors: dict[str, torch.Tensor]) -> EmbeddedEnergy | LeastAction:
     """The energy with these tensors. Names and shapes are compared before memory is taken for the network."""
+    if isinstance(spec, LeastActionSpec):
+        return from_tensors(spec, tensors)
     if spec.embedding.depth > len(tensors):
         raise ValueError(f"spec declares {spec.embedding.depth} layers, but the file holds {len(tensors)} tensors.")
     if spec.head.kind in HEADS:  # a user-defined head need not support the meta device

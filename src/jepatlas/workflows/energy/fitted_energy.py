@@ -18,8 +18,11 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy import (
     IEJEPA,
     EmbeddedEnergy,
+    LeastAction,
+    LeastActionConfig,
     PortedEnergy,
     calibrate,
+    fit_least_action,
     later_pairs,
     unreachable_share,
     unreachable_threshold,
@@ -39,9 +42,9 @@ class FittedEnergy:
 
     recipe: EnergyRecipe
     data: ExperienceSplit
-    objective: Objective
-    energy: EmbeddedEnergy  # on latents
-    scale: Estimate | None  # None for discounted values, which are not lengths of steps
+    objective: Objective | None  # None if the energy is computed, on the observations
+    energy: EmbeddedEnergy | LeastAction  # on latents
+    scale: Estimate | None  # None for discounted values, which are not lengths of steps, and for computed energies
     threshold: float
     missed: Estimate  # share of held-out reachable pairs above the threshold
 
@@ -63,6 +66,8 @@ class FittedEnergy:
         return getattr(self.recipe.learning, "gamma", None)
 
     def saved(self) -> SavedEnergy:
+        if isinstance(self.energy, LeastAction):
+            return SavedEnergy.computed(self.energy)
         dim = self.data.width if self.recipe.agent is None else self.recipe.agent.dim
         return SavedEnergy(self.energy, EnergySpec.of(self.recipe, dim), self.threshold)
 
@@ -71,6 +76,8 @@ def load_fitted(folder: Path) -> FittedEnergy:
     """The energy of a run folder."""
     recipe = load_recipe(folder, EnergyRecipe)
     data = gather_experience(recipe)
+    if isinstance(recipe.learning, LeastActionConfig):
+        return _computed(recipe, recipe.learning, data)
     objective: Any = trained(build_energy(recipe, data), recipe, folder)
     learner = objective.objective if isinstance(objective, IEJEPA) else objective
     energy: EmbeddedEnergy = learner.energy
@@ -81,8 +88,15 @@ def load_fitted(folder: Path) -> FittedEnergy:
     return FittedEnergy(recipe, data, objective, energy, scale, threshold, missed)
 
 
+def _computed(recipe: EnergyRecipe, config: LeastActionConfig, data: ExperienceSplit) -> FittedEnergy:
+    energy = fit_least_action(data.learnt, config, held=data.held, seed=recipe.seed)
+    return FittedEnergy(recipe, data, None, energy, None, float("inf"), Estimate.undefined())
+
+
 @torch.no_grad()
-def all_pairs(energy: EmbeddedEnergy | PortedEnergy, x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+def all_pairs(
+    energy: EmbeddedEnergy | LeastAction | PortedEnergy, x: np.ndarray, y: np.ndarray | None = None
+) -> np.ndarray:
     """E(x_i, y_j) as a numpy array; y defaults to x."""
     start, end = (torch.as_tensor(rows, dtype=torch.float32) for rows in (x, x if y is None else y))
     return energy.all_pairs(start, end).double().numpy()
@@ -117,7 +131,7 @@ def _with_latents(objective: Objective, experience: Experience) -> Experience:
 
 
 @torch.no_grad()
-def _latents(objective: Objective, x: np.ndarray) -> np.ndarray:
+def _latents(objective: Objective | None, x: np.ndarray) -> np.ndarray:
     if not isinstance(objective, IEJEPA):
         return x
     return objective.encode(torch.as_tensor(x, dtype=torch.float32)).double().numpy()

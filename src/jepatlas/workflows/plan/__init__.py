@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         LatentEpisodes,
         TrainedModel,
         latent_episodes,
+        latent_steps,
         load_world_model,
     )
     from jepatlas.workflows.plan.world_model_certificate import certify_world_model
@@ -59,6 +60,7 @@ __all__ = [
     "fit_port",
     "imagined_films",
     "latent_episodes",
+    "latent_steps",
     "linear_latent",
     "load_world_model",
     "place_of",

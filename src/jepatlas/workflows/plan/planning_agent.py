@@ -65,17 +65,18 @@ def euclidean(h: Tensor, goal: Tensor) -> Tensor:
 
 
 def agent_of(model: TrainedModel, planner: PlannerConfig | None = None) -> PlanningAgent:
-    """The agent of a trained model: with its learned energy, if any, and with linear dynamics if the planner is LQR."""
+    """The agent of a trained model: with its energy, if any, and with linear dynamics if the planner is LQR."""
     objective = model.objective
     if not isinstance(objective, WorldModel):
         raise InputError(
             "This run has an encoder but no dynamics, so it cannot plan. Train one with --model predictive on episodes "
             "with actions."
         )
+    learned = euclidean if objective.energy is None else cast("Energy", objective.energy)
     return PlanningAgent(
         encode=model.encode,
         dynamics=cast(Dynamics, objective.dynamics),
-        energy=euclidean if objective.energy is None else cast("Energy", objective.energy),
+        energy=learned if model.least_action is None else model.least_action,
         action_dim=model.data.action_dim,
         stride=model.recipe.stride,
         history=model.recipe.history,

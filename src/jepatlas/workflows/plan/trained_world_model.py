@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from jepatlas.core.errors import InputError
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.linear import subsample
+from jepatlas.core.records import Experience
 from jepatlas.data import RandomPolicy, stack_history
+from jepatlas.energy import LeastAction, LeastActionConfig, fit_least_action
 from jepatlas.recipes import (
     AnyActionWorld,
     EpisodeSplit,
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 else:
     torch = lazy_import("torch")
 
-__all__ = ["LatentEpisodes", "TrainedModel", "latent_episodes", "load_world_model"]
+__all__ = ["LatentEpisodes", "TrainedModel", "latent_episodes", "latent_steps", "load_world_model"]
 
 BATCH = 512  # observations encoded at once
 
@@ -57,6 +60,14 @@ class TrainedModel:
         episodes = self.data.episodes
         environment = episodes.about.get("environment")
         return None if environment is None else str(environment)
+
+    @cached_property
+    def least_action(self) -> LeastAction | None:
+        """The energy of the steps of the training episodes, if the recipe asks for it; computed on first use."""
+        config = getattr(self.recipe.model, "energy", None)
+        if not isinstance(config, LeastActionConfig):
+            return None
+        return fit_least_action(latent_steps(self), config, held=latent_steps(self, held=True), seed=self.recipe.seed)
 
     def encode(self, observations: np.ndarray) -> Tensor:
         """Latents of observations in the world's format, images with channels last: (b, …) → (b, d).
@@ -132,3 +143,25 @@ def latent_episodes(model: TrainedModel, *, held: bool = True, most: int | None 
         z = data.episodes.rows(data.z, starts).astype(np.float64)
         z_next = data.episodes.rows(data.z, starts + stride).astype(np.float64)
     return LatentEpisodes(h, h_next, u, z, z_next, episode)
+
+
+def latent_steps(model: TrainedModel, *, held: bool = False) -> Experience:
+    """The latents of the training (or held-out) episodes as steps of cost one, `stride` frames apart.
+
+    An episode gives `stride` sequences, which start at its first frames.
+    """
+    data, stride = model.data, model.recipe.stride
+    first, sequence = [], []
+    for episode in data.held if held else data.learnt:
+        frames = int(data.episodes.offsets[episode]) + np.arange(int(data.episodes.lengths[episode]))
+        for phase in range(stride):
+            steps = frames[phase : len(frames) - stride : stride]
+            first.append(steps)
+            sequence.append(np.full(len(steps), len(sequence)))
+    starts = np.concatenate(first)
+    if not len(starts):
+        raise InputError(f"No episode is longer than {stride} steps, so there are no steps between frames.")
+    rows, position = np.unique(np.concatenate([starts, starts + stride]), return_inverse=True)
+    h = model.encode_rows(rows).numpy()
+    here, there = position.reshape(2, -1)
+    return Experience(h[here], h[there], np.ones(len(starts)), np.concatenate(sequence))
