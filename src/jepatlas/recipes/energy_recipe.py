@@ -149,11 +149,6 @@ class EnergyRecipe:
 
     def __post_init__(self) -> None:
         check_count("width", self.width)
-        if self.computed and self.agent is not None:
-            raise InputError(
-                "Least action is computed on given latents, so it trains no agent. Train the agent first, and give a "
-                "file with its latents."
-            )
         if isinstance(self.source, StepFile) and self.walk != WalkConfig():
             raise InputError("--walk options are for worlds, but the source is a file. Leave them out.")
 

@@ -61,6 +61,11 @@ def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -
     """Train a new run in `folder`, which must not contain one already."""
     _check_no_run(folder)
     if isinstance(recipe, EnergyRecipe) and recipe.computed:
+        if recipe.agent is not None:
+            raise InputError(
+                "Least action is computed on given latents, so it trains no agent. Train the agent first, and give a "
+                "file with its latents."
+            )
         write_recipe(recipe, folder)
         return _without_training(recipe, folder)
     recipe.training.check_machine()
