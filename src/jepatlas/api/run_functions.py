@@ -47,11 +47,13 @@ from jepatlas.workflows.plan import (
     Drive,
     DrivingConfig,
     Tasks,
+    TrainedModel,
     agent_of,
     check_film,
     check_reachable,
     draw_tasks,
     drive_at_random,
+    drive_environment,
     film_rows,
     imagined_films,
     load_world_model,
@@ -266,6 +268,7 @@ def drive(
     steps: int | None = None,
     config: DrivingConfig | None = None,
     world: AnyActionWorld | None = None,
+    environment: str | None = None,
     film: Path | str | None = None,
     seed: int = 0,
 ) -> Planning:
@@ -275,12 +278,20 @@ def drive(
     `planner` is a name ("mppi", "cem", ...) or a configuration, `steps` the maximal length of an episode; `config`
     holds all settings. The world is that of the run unless another one with the same observations and actions is given.
     `film` is the .gif or .mp4 file of some episodes.
+
+    A run that was trained on episodes of a gymnasium environment drives there. `environment` is the name of another one
+    with the same observations and actions, or of one whose module is to be imported, such as "my_env:Dot-v0". There
+    goals are observations of random episodes from the same starts.
     """
     folder = as_folder("run", run)
     config = _driving(config or DrivingConfig(), planner, steps)
     if film is not None:
         check_film(Path(film))
     model = load_world_model(folder)
+    name = environment or (model.environment if world is None else None)
+    if name is not None:
+        _refuse_for_environment(name, environment, world=world, start=start, goal=goal)
+        return _drive_in_environment(folder, name, model, config, tasks=tasks, film=film, seed=seed)
     place = place_of(model, world, str(folder))
     if film is not None:
         check_film(Path(film), place.world)
@@ -301,6 +312,55 @@ def drive(
         notes=(place.note, warning, _planner_note(config.planner)),
     )
     planning = Planning(record, driven, chance)
+    if film is not None:
+        planning.film(film)
+    return planning
+
+
+def _refuse_for_environment(name: str, given: str | None, **arguments: Any) -> None:
+    for argument, value in arguments.items():
+        if value is not None:
+            raise InputError(f"'{argument}' is for the worlds of jepatlas. In '{name}' tasks are drawn. Leave it out.")
+    if given is None and ":" in name:
+        raise InputError(
+            f"The run was trained in '{name}', a name that imports a module. To allow that, add --environment {name} "
+            f"(in Python environment={name!r})."
+        )
+
+
+def _drive_in_environment(
+    folder: Path,
+    name: str,
+    model: TrainedModel,
+    config: DrivingConfig,
+    *,
+    tasks: int,
+    film: Path | str | None,
+    seed: int,
+) -> Planning:
+    check_count("tasks", tasks)
+    agent = agent_of(model, config.planner)
+    found = drive_environment(name, model, agent, tasks, config, seed=seed)
+    if film is not None and not found.films[1].panels:
+        raise InputError(f"'{name}' cannot be rendered, so it has no film. Leave film out.")
+    returns = ""
+    if found.returns.any() or found.chance_returns.any():
+        returns = (
+            f"Mean sum of rewards: {found.returns.mean():.4g}; of random actions {found.chance_returns.mean():.4g}."
+        )
+    record = planning_record(
+        f"Planning of {folder.name}",
+        None,
+        {"the agent": found.drive},
+        found.chance,
+        seed=seed,
+        agent=agent,
+        explored=model.explored,
+        films=[found.films],
+        about={"run": folder.name, "environment": name, "planner": config.planner.kind},
+        notes=(returns, _planner_note(config.planner)),
+    )
+    planning = Planning(record, found.drive, found.chance)
     if film is not None:
         planning.film(film)
     return planning

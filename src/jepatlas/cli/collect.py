@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -86,7 +84,9 @@ def main(args: list[str]) -> int:
         reset_options = {"goal": None}  # so that episodes end only by their length
         about = {"world": to_plain(options.world)}
     else:
-        make = _environment_maker(name, options.pixels)
+        from jepatlas.workflows.plan.environment_drive import environment_maker
+
+        make = environment_maker(name, options.pixels)
         reset_options = None
         about = {"environment": name}
     place = _out(options, name)
@@ -189,31 +189,6 @@ def _collect(
             raise InputError(
                 f"'{options.subject or place.stem}' cannot be rendered: {error}. Or leave out pixels: --no-pixels."
             ) from error
-
-
-def _environment_maker(name: str, pixels: bool) -> Callable[[], Any]:
-    """A function that makes the environment. It is tried here, before processes start.
-
-    Without pixels no render_mode is given, because not every environment takes one.
-    """
-    import gymnasium
-
-    if ":" in name and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # gymnasium imports the module before the colon
-    make = partial(gymnasium.make, name, render_mode="rgb_array") if pixels else partial(gymnasium.make, name)
-    try:
-        make().close()
-    except (gymnasium.error.Error, ModuleNotFoundError) as error:
-        reason = str(error).rstrip(". ")
-        worlds = ", ".join(choices(AnyActionWorld))
-        raise InputError(f"gymnasium cannot make '{name}': {reason}. The worlds of jepatlas are {worlds}.") from error
-    except TypeError as error:
-        if not pixels or "render_mode" not in str(error):
-            raise
-        raise InputError(
-            f"'{name}' cannot be rendered: it takes no render_mode. Collect its own observations: --no-pixels."
-        ) from error
-    return make
 
 
 def _summary(file: EpisodeFile | EpisodeArrays, out: Path) -> str:

@@ -24,6 +24,11 @@ class Plan:
     The agent sees only observations: those of its state, and that of the goal. Its success is compared with that of
     random actions, drawn by the policy of the training episodes if it is known.
 
+    Example: jepatlas plan runs/dot --environment my_env:Dot-v0
+
+    In a gymnasium environment, goals are observations of random episodes from the same starts. They are reached within
+    a tenth of their distance from the start.
+
     Each kind has its own options: --planner mppi --help shows those of that planner. --world KIND plans in another
     world with the same observations and actions, and reports the differences; --current KIND sets its current.
     """
@@ -33,6 +38,8 @@ class Plan:
     driving: Annotated[DrivingConfig, tyro.conf.arg(name="")] = field(default_factory=DrivingConfig)
     world: AnyActionWorld | None = None
     """Where to drive. By default in the world of the run."""
+    environment: str | None = None
+    """Drive in this gymnasium environment; by default in that of the run's episodes. my_env:Dot-v0 imports my_env."""
     tasks: int = 50
     """Number of tasks: starts and goals, drawn uniformly from the world."""
     start: tuple[float, ...] | None = None
@@ -65,6 +72,7 @@ def main(args: list[str]) -> int:
         goal=options.goal,
         config=options.driving,
         world=options.world,
+        environment=options.environment,
         film=options.film,
         seed=options.seed,
     )

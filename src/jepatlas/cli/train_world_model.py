@@ -158,11 +158,12 @@ def _next_step(folder: Path, recipe: WorldModelRecipe) -> str:
     file = open_episodes(recipe.source.path)
     if world_of_file(file) is not None:
         return command
+    if "environment" in file.about:
+        name = str(file.about["environment"])
+        return f"{command} --environment {name}" if ":" in name else command
     python = (
         "plan from Python: jepatlas.workflows.plan.agent_of gives the encoder and the dynamics, and "
         "jepatlas.planning.receding_horizon plans and calls your function for each step."
     )
-    if "environment" in file.about:
-        return f"In {file.about['environment']}, {python}"
     worlds = ", ".join(choices(AnyActionWorld))
     return f"{command} --world WORLD, if the episodes are of a world of jepatlas ({worlds}). Otherwise {python}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jepatlas.data.image_axes import channels_last, network_shape
     from jepatlas.data.pairs import PairStream, Siblings, Transitions
     from jepatlas.data.policies import RandomPolicy
+    from jepatlas.data.rollouts import check_actions, observed_columns
     from jepatlas.data.steps import StepStream
     from jepatlas.data.windows import WindowStream, history_rows, stack_history
 else:
@@ -38,11 +39,13 @@ __all__ = [
     "Transitions",
     "WindowStream",
     "channels_last",
+    "check_actions",
     "collect",
     "experience_from_arrays",
     "history_rows",
     "is_episodes",
     "network_shape",
+    "observed_columns",
     "open_episodes",
     "rows_of_episodes",
     "split_episodes",

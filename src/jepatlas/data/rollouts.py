@@ -19,7 +19,7 @@ from jepatlas.data.policies import EpisodicPolicy, Policy
 if TYPE_CHECKING:
     import gymnasium
 
-__all__ = ["check_actions", "roll_out"]
+__all__ = ["check_actions", "observed_columns", "roll_out"]
 
 
 def roll_out(
@@ -104,6 +104,12 @@ def _row(
         "terminated": np.bool_(terminated),
         "truncated": np.bool_(truncated),
     }
+    return row | observed_columns(env, observation, info)
+
+
+def observed_columns(env: gymnasium.Env[Any, Any], observation: Any, info: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The columns of one row that an environment shows: pixels, state and observation."""
+    row: dict[str, np.ndarray] = {}
     if _is_image(observation):
         row["pixels"] = np.array(observation)  # a copy: some environments reuse the array
     elif env.render_mode == "rgb_array":

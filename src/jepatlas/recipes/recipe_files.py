@@ -65,23 +65,24 @@ def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
     return from_plain(cls, data, where=str(path))
 
 
-def read_any_recipe(path: Path) -> AnyRecipe:
+def read_any_recipe(path: Path | str) -> AnyRecipe:
     """The recipe in a file, of any kind."""
+    path = Path(path)
     return read_recipe(path, _class(_read(path)))
 
 
-def load_recipe(run: Path, cls: type[R] = Recipe) -> R:
+def load_recipe(run: Path | str, cls: type[R] = Recipe) -> R:
     """The recipe of a run folder."""
     _, command = KINDS.get(getattr(cls, "kind", ""), (cls, "train"))
     return read_recipe(_file(run, command), cls)
 
 
-def any_recipe(run: Path) -> AnyRecipe:
+def any_recipe(run: Path | str) -> AnyRecipe:
     """The recipe of a run folder, of any kind."""
     return load_recipe(run, _class(_read(_file(run))))
 
 
-def verb_of(run: Path) -> str:
+def verb_of(run: Path | str) -> str:
     """The command that starts and resumes runs of this kind, such as 'energy fit'."""
     kind = _read(_file(run)).get("kind", Recipe.kind)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -102,8 +103,8 @@ def _class(data: Any) -> type[AnyRecipe]:
     return KINDS[kind][0] if isinstance(kind, str) and kind in KINDS else Recipe
 
 
-def _file(run: Path, command: str = "train") -> Path:
-    path = run / "recipe.yaml"
+def _file(run: Path | str, command: str = "train") -> Path:
+    path = Path(run) / "recipe.yaml"
     if not path.is_file():
         raise InputError(
             f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas {command} --out {run}'."

@@ -28,8 +28,9 @@ ROWS = 2  # of an example; the exported encoder takes any number
 COLOURS = 3
 
 
-def encoder_of(folder: Path) -> tuple[nn.Module, Tensor]:
+def encoder_of(folder: Path | str) -> tuple[nn.Module, Tensor]:
     """The trained encoder of a run, and an example of what it takes: images (b, channels, height, width) or vectors."""
+    folder = Path(folder)
     kind = any_recipe(folder).kind
     if kind not in ENCODERS:
         raise InputError(f"{folder} is a run of kind '{kind}', which has no encoder.")

@@ -121,7 +121,8 @@ def _latents(objective: PairObjective, held: Iterable[Pairs], device: str) -> di
     return arrays
 
 
-def load_pairs_objective(folder: Path, recipe: PairsRecipe) -> PairObjective:
+def load_pairs_objective(folder: Path | str, recipe: PairsRecipe) -> PairObjective:
+    folder = Path(folder)
     return trained(build_pairs_objective(recipe), recipe, folder)
 
 

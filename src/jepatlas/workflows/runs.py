@@ -57,8 +57,9 @@ __all__ = [
 T = TypeVar("T", bound=nn.Module)
 
 
-def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -> Outcome:
+def start_run(recipe: AnyRecipe, folder: Path | str, console: Console | None = None) -> Outcome:
     """Train a new run in `folder`, which must not contain one already."""
+    folder = Path(folder)
     _check_no_run(folder)
     if isinstance(recipe, EnergyRecipe) and recipe.computed:
         if recipe.agent is not None:
@@ -100,8 +101,9 @@ def train_in_folder(
         return _train(recipe, objective, batches, folder, console)
 
 
-def resume_run(folder: Path, console: Console | None = None) -> Outcome:
+def resume_run(folder: Path | str, console: Console | None = None) -> Outcome:
     """Resume from the latest checkpoint, or start over if there is none."""
+    folder = Path(folder)
     recipe = any_recipe(folder)
     if isinstance(recipe, EnergyRecipe) and recipe.computed:
         return _without_training(recipe, folder)
@@ -124,22 +126,25 @@ def _train(recipe: AnyRecipe, objective: Objective, batches: Batches, folder: Pa
     return outcome
 
 
-def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
+def load_objective(folder: Path | str) -> tuple[Recipe, PairObjective]:
     """The recipe and trained objective of a run, with averaged weights if the run kept them."""
+    folder = Path(folder)
     recipe = load_recipe(folder)
     return recipe, trained(build_objective(recipe), recipe, folder)
 
 
-def load_weights_into(module: T, folder: Path) -> T:
+def load_weights_into(module: T, folder: Path | str) -> T:
     """Load the weights of a run's encoder into a module of the same structure; returns it in evaluation mode."""
+    folder = Path(folder)
     tensors = load_checkpoint(_latest_checkpoint(folder), recipe_id(any_recipe(folder))).tensors
     parts = [(name.partition(".encoder."), value) for name, value in tensors.items()]
     load_weights(module, {f"{kind}.{name}": value for (kind, found, name), value in parts if found})
     return module.eval()
 
 
-def trained(objective: T, recipe: AnyRecipe, folder: Path) -> T:
+def trained(objective: T, recipe: AnyRecipe, folder: Path | str) -> T:
     """Load the latest checkpoint of a run into an objective; returns it in evaluation mode."""
+    folder = Path(folder)
     load_weights(objective, load_checkpoint(_latest_checkpoint(folder), recipe_id(recipe)).tensors)
     return objective.eval()
 

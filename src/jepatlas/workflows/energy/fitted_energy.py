@@ -72,8 +72,9 @@ class FittedEnergy:
         return SavedEnergy(self.energy, EnergySpec.of(self.recipe, dim), self.threshold)
 
 
-def load_fitted(folder: Path) -> FittedEnergy:
+def load_fitted(folder: Path | str) -> FittedEnergy:
     """The energy of a run folder."""
+    folder = Path(folder)
     recipe = load_recipe(folder, EnergyRecipe)
     data = gather_experience(recipe)
     if isinstance(recipe.learning, LeastActionConfig):

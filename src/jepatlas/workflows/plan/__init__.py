@@ -8,6 +8,7 @@ from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from jepatlas.workflows.plan.driving import Drive, DrivingConfig, drive, drive_at_random
+    from jepatlas.workflows.plan.environment_drive import EnvironmentDrive, drive_environment
     from jepatlas.workflows.plan.episode_films import check_film, driven_films, film_rows, imagined_films, write_film
     from jepatlas.workflows.plan.planner_migration import (
         fit_port,
@@ -41,6 +42,7 @@ else:
 __all__ = [
     "Drive",
     "DrivingConfig",
+    "EnvironmentDrive",
     "LatentEpisodes",
     "LinearLatent",
     "Place",
@@ -54,6 +56,7 @@ __all__ = [
     "draw_tasks",
     "drive",
     "drive_at_random",
+    "drive_environment",
     "driven_films",
     "euclidean",
     "film_rows",

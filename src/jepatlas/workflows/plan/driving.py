@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 else:
     torch = lazy_import("torch")
 
-__all__ = ["Drive", "DrivingConfig", "drive", "drive_at_random"]
+__all__ = ["Drive", "DrivingConfig", "drive", "drive_at_random", "planning_cost"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def drive(
             "Plan in the world of its training."
         )
     planner = config.planner.build(ActionBox.symmetric(1.0, agent.stride * agent.action_dim))
-    cost = _cost(agent, config)
+    cost = planning_cost(agent, config)
     episode = _Episode(world, agent, tasks)
     unreachable = np.zeros(len(episode.done), dtype=bool)
     if not episode.done.all():
@@ -94,7 +94,8 @@ def drive(
     return episode.result(unreachable)
 
 
-def _cost(agent: PlanningAgent, config: DrivingConfig) -> Cost:
+def planning_cost(agent: PlanningAgent, config: DrivingConfig) -> Cost:
+    """The cost of plans in the agent's latents."""
     if isinstance(config.planner, LQRConfig):
         from jepatlas.workflows.plan.planning_agent import quadratic_cost  # noqa: PLC0415  (imports torch)
 

@@ -26,7 +26,7 @@ NONE = "–"
 
 def planning_record(
     title: str,
-    world: ActionWorld,
+    world: ActionWorld | None,
     drives: Mapping[str, Drive],
     chance: np.ndarray,
     *,
@@ -40,7 +40,8 @@ def planning_record(
     """The record of drives of the same tasks; the first one is judged, and the others are compared with it.
 
     `chance` (b,) says which goals random actions reach: those of the policy `explored`, or else independent ones. With
-    the `agent` of the first drive, films also show its imagination. `notes` are added to the summary.
+    the `agent` of the first drive, films also show its imagination. `notes` are added to the summary. `world` is None
+    for an environment, whose `films` are given.
     """
     first, main = next(iter(drives.items()))
     success = success_rate(main.reached)
@@ -61,7 +62,8 @@ def planning_record(
         summary.append(agent.linear.summary)
     arrays: dict[str, np.ndarray] = {}
     figures: list[Film | Curves] = []
-    for frames, film in [driven_films(world, main, MAX_FILMS, agent, seed), *films]:
+    driven = [] if world is None else [driven_films(world, main, MAX_FILMS, agent, seed)]
+    for frames, film in [*driven, *films]:
         arrays |= frames
         if film.panels:
             figures.append(film)
@@ -115,7 +117,7 @@ def _success_verdict(success: Estimate, chance: float) -> Verdict:
     return Verdict.judge("success", success, direction="higher", good=advice, null=chance)
 
 
-def _detour_verdicts(world: ActionWorld, drive: Drive, seed: int) -> list[Verdict]:
+def _detour_verdicts(world: ActionWorld | None, drive: Drive, seed: int) -> list[Verdict]:
     ratio = _detours(world, drive)
     if ratio is None or len(ratio) < 2:
         return []
@@ -128,7 +130,7 @@ def _detour_verdicts(world: ActionWorld, drive: Drive, seed: int) -> list[Verdic
     return [Verdict.judge("detour", estimate, direction="lower", good=advice)]
 
 
-def success_table(world: ActionWorld, drives: Mapping[str, Drive], chance: np.ndarray) -> Table:
+def success_table(world: ActionWorld | None, drives: Mapping[str, Drive], chance: np.ndarray) -> Table:
     """Success and path lengths of each drive; narrow enough for a terminal of 80 columns."""
     rows = []
     for name, drive in drives.items():
@@ -152,7 +154,7 @@ def _share(reached: np.ndarray) -> list[str]:
     return [f"{int(reached.sum())} of {rate.n}", f"{rate.value:.2f} [{rate.low:.2f}, {rate.high:.2f}]"]
 
 
-def _detours(world: ActionWorld, drive: Drive) -> np.ndarray | None:
+def _detours(world: ActionWorld | None, drive: Drive) -> np.ndarray | None:
     """Steps divided by the least number of steps, for the goals reached; None where that number is unknown."""
     if not isinstance(world, FlatWorld) or world.current is not None or not drive.reached.any():
         return None

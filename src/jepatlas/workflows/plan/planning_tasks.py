@@ -58,8 +58,8 @@ def place_of(model: TrainedModel, given: AnyActionWorld | None, run: str) -> Pla
     own, world = model.world, given or model.world
     if model.environment is not None:
         raise InputError(
-            f"{run} was trained on episodes of '{model.environment}', which is not a world of jepatlas. Plan in it "
-            "from Python with jepatlas.workflows.plan.agent_of and jepatlas.planning.receding_horizon."
+            f"{run} was trained on episodes of '{model.environment}', which is no world of jepatlas. Leave the world "
+            "out to drive there."
         )
     if world is None:
         raise InputError(f"{run} was trained on a file that does not record its world. Name the world with --world.")

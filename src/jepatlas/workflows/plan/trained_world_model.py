@@ -103,8 +103,9 @@ def _as_input(observations: np.ndarray) -> Tensor:
     return tensor if images and tensor.dtype == torch.uint8 else tensor.float()
 
 
-def load_world_model(folder: Path) -> TrainedModel:
+def load_world_model(folder: Path | str) -> TrainedModel:
     """Load a run of `jepatlas train world-model`, with its episodes."""
+    folder = Path(folder)
     recipe = load_recipe(folder, WorldModelRecipe)
     data = gather_episodes(recipe.source, recipe.seed)
     return TrainedModel(recipe, trained(build_world_model(recipe, data), recipe, folder), data)

@@ -48,8 +48,9 @@ class VisionAgent:
         return encode_images(self.objective, self.seen.images, rows, self.recipe.shuffle)
 
 
-def load_agent(folder: Path) -> VisionAgent:
+def load_agent(folder: Path | str) -> VisionAgent:
     """Load an agent from its run folder, on the device of its training if available."""
+    folder = Path(folder)
     recipe = load_recipe(folder, VisionRecipe)
     seen = read_images(recipe)
     objective = trained(build_vision(recipe, seen), recipe, folder)
