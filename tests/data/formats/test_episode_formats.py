@@ -101,6 +101,13 @@ def test_a_lerobot_folder_trains_a_world_model_which_is_certified(tmp_path: Path
 
 
 def test_a_changed_folder_is_noticed(tmp_path: Path):
+    drawn = draw(*LENGTHS)
+    write_lerobot(tmp_path / "robot", drawn)
+    open_episodes(tmp_path / "robot")
+    darker = [episode | {"pixels": episode["pixels"] // 2} for episode in drawn]
+    write_lerobot(tmp_path / "robot", darker)
+    found = open_episodes(tmp_path / "robot").rows("pixels", np.arange(6))
+    np.testing.assert_array_equal(found, darker[0]["pixels"], "frames are decoded again")
     write_npz(tmp_path / "npz", draw(*LENGTHS))
     sealed = EpisodeSource(str(tmp_path / "npz")).sealed()
     assert isinstance(sealed.open(), EpisodeArrays)

@@ -140,11 +140,36 @@ def test_large_results_are_split_and_read_as_one(capsys: Captured):
     found = read_arrays("latents.npz")
     np.testing.assert_allclose(found["h"], images.mean((1, 2)) / 255, atol=1e-6)
     assert found["ids"].tolist() == [f"{number:03d}" for number in range(7)]
+    assert answer(capsys, *words, "--most", "5", "--shard-gb", "3e-6")["files"] != told["files"]
+    assert len(read_arrays("latents.npz")["h"]) == 5, "files of an earlier command are not read instead"
+    assert call(*words, "--most", "4") == 0 and [str(path) for path in Path().glob("latents*")] == ["latents.npz"]
+    assert len(read_arrays("latents.npz")["h"]) == 4
+    capsys.readouterr()
+    told = answer(capsys, *words, "--shard-gb", "1e-6")
+    assert not Path("latents.npz").exists() and len(read_arrays("latents.npz")["h"]) == 7
     Path(told["files"][0]).rename("elsewhere.npz")
     Path(told["files"][1]).unlink()
     Path("elsewhere.npz").rename(told["files"][0])
     with pytest.raises(ja.InputError, match="is missing"):
         read_arrays("latents.npz")
+
+
+def test_half_precision_refuses_numbers_that_it_cannot_hold(capsys: Captured):
+    Path("large.py").write_text("def encoder(images):\n    return 1e6 * images.mean((2, 3))\n")
+    write_images(Path("photos"), 3, (8, 8))
+    words = ("encode", "photos", "--model", "large.py:encoder", "--out", "latents.npz")
+    assert "half" in refused(capsys, *words, "--half")
+    assert call(*words) == 0 and np.isfinite(read_arrays("latents.npz")["h"]).all()
+
+
+def test_what_a_format_cannot_hold_is_said(capsys: Captured):
+    Path("stored.py").write_text(COUNTING)
+    write_images(Path("photos"), 4, (8, 8))
+    words = ("encode", "photos", "--model", "stored.py:encoder")
+    told = answer(capsys, *words, "--out", "latents.safetensors")
+    assert any("ids" in note for note in told["notes"]) and "ids" not in read_arrays("latents.safetensors")
+    assert answer(capsys, *words, "--out", "latents.parquet")["notes"] == []
+    assert read_arrays("latents.parquet")["ids"].tolist() == ["000", "001", "002", "003"]
 
 
 class Means(nn.Module):

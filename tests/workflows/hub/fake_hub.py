@@ -42,7 +42,7 @@ def fake_hub() -> Iterator[FakeHub]:
 
 def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             """Write nothing."""
 
         def do_POST(self) -> None:

@@ -68,7 +68,7 @@ def read_lerobot(folder: Path) -> EpisodeArrays:
 
 
 def _files(folder: Path, name: str, kind: str) -> list[Path]:
-    found = folder.glob(f"videos/{name}/**/*.mp4" if kind == "video" else "data/**/*.parquet")
+    found = folder.glob(f"videos/{name}/**/*.*" if kind == "video" else "data/**/*.parquet")
     return [*sorted(found), folder / INFO]
 
 

@@ -6,6 +6,8 @@ continues where it stopped when it is repeated. Results above 2 GB are split int
 
 from __future__ import annotations
 
+import glob
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -127,7 +129,8 @@ def encode_to_file(
             encoded = _encoded(model, source, store, options, control, key=key)
         finally:
             store.remove_if_empty()
-        files = _write(out, encoded.arrays, options.shard_bytes)
+        arrays = _storable(out, encoded)
+        files = _write(out, arrays, options.shard_bytes)
         shape = encoded.arrays["h"].shape
         shutil.rmtree(store.folder)
     return files, encoded.notes, (shape[0], shape[1])
@@ -158,7 +161,7 @@ def _encoded(
 ) -> Encoded:
     settings = {"model": model.name, "key": key, "half": options.half, "control": control is not None}
     store.open({"source": source.fingerprint, "items": source.count} | settings)
-    precision = np.float16 if options.half else np.float32
+    precision = np.dtype(np.float16 if options.half else np.float32)
     errors: list[str] = []
     size = options.batch or max(1, BATCH["cpu" if model.device.type == "cpu" else "gpu"] // model.frames)
     waiting = np.flatnonzero(store.arrays["done"] == PENDING)
@@ -171,7 +174,7 @@ def _encoded(
             found = _latents(model, part.inputs, len(part.rows))
             if control is not None:
                 found["untrained"] = _latents(control, part.control_inputs, len(part.rows))["h"]
-            store.write(part.rows, {name: h.astype(precision) for name, h in found.items()} | part.raw)
+            store.write(part.rows, {name: _stored(name, h, precision) for name, h in found.items()} | part.raw)
         store.mark(np.setdiff1d(batches[number], part.rows), UNREADABLE)
     return _result(source, store, errors)
 
@@ -186,6 +189,15 @@ def _latents(model: EncoderModel, inputs: Any, count: int) -> dict[str, np.ndarr
         torch.cuda.empty_cache()
         parts = [_latents(model, part, len(part)) for part in inputs.tensor_split(2)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _stored(name: str, h: np.ndarray, precision: np.dtype) -> np.ndarray:
+    """Latents in the precision of the file; raises InputError for numbers that are too large for it."""
+    with np.errstate(over="ignore"):
+        stored = h.astype(precision)
+    if np.isinf(stored).any() and np.isfinite(h).all():
+        raise InputError(f"'{name}' reaches {np.abs(h).max():.3g}, too large for half precision: omit half.")
+    return stored
 
 
 @dataclass(frozen=True)
@@ -263,18 +275,38 @@ def _result(source: Source, store: _Store, errors: list[str]) -> Encoded:
     return Encoded(arrays | {"h_next": items["h"][second]}, notes)
 
 
+def _storable(out: Path, encoded: Encoded) -> dict[str, np.ndarray]:
+    """The arrays as the format of the file can hold them; adds a note on what it cannot hold."""
+    if out.suffix == ".parquet":  # a column for each number of a row
+        return {
+            name: array if array.ndim < 3 else array.reshape(len(array), -1) for name, array in encoded.arrays.items()
+        }
+    if out.suffix == ".npz":
+        return encoded.arrays
+    texts = [name for name, array in encoded.arrays.items() if array.dtype.kind not in "fiub"]
+    if texts:
+        encoded.notes.append(
+            f"safetensors hold no texts, so these were left out: {', '.join(texts)}. Use .npz for them."
+        )
+    return {name: array for name, array in encoded.arrays.items() if name not in texts}
+
+
 def _write(out: Path, arrays: dict[str, np.ndarray], shard_bytes: int) -> list[Path]:
     """One file, or several numbered ones of equal numbers of rows, none above `shard_bytes`."""
     rows = len(arrays["h"])
     size = sum(array.nbytes for array in arrays.values())
     count = min(rows, -(-size // shard_bytes))
-    if out.suffix == ".safetensors":
-        arrays = {name: array for name, array in arrays.items() if array.dtype.kind in "fiub"}
-    if count <= 1:
-        write_arrays(out, arrays)
-        return [out]
-    files = shard_names(out, count)
-    edges = np.linspace(0, rows, count + 1).round().astype(int)
+    files = [out] if count <= 1 else shard_names(out, count)
+    edges = np.linspace(0, rows, len(files) + 1).round().astype(int)
     for file, begin, end in zip(files, edges[:-1], edges[1:], strict=True):
         write_arrays(file, {name: array[begin:end] for name, array in arrays.items()})
+    _remove_earlier(out, files)
     return files
+
+
+def _remove_earlier(out: Path, files: Sequence[Path]) -> None:
+    """Remove what was written under this name in another number of files, which would be read instead."""
+    numbered = re.compile(re.escape(out.stem) + r"-\d{5}-of-\d{5}")
+    for other in out.parent.glob(f"{glob.escape(out.stem)}*{out.suffix}"):
+        if other not in files and (other == out or numbered.fullmatch(other.stem)):
+            other.unlink()
