@@ -12,7 +12,7 @@ from torch import Tensor
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import torch_generator
-from jepatlas.planning import ActionBox, CostModel, LQRConfig, as_cost_model
+from jepatlas.planning import ActionBox, CostModel, LQRConfig, as_cost_model, as_objective
 from jepatlas.testing.linear_problems import double_integrator
 
 PROBLEM = double_integrator()
@@ -74,6 +74,22 @@ def test_costs_are_differentiable():
     assert costs.requires_grad
     costs.sum().backward()
     assert candidates.grad is not None and candidates.grad.abs().sum() > 0
+
+
+def test_an_energy_scores_the_last_prediction_against_the_last_goal():
+    generator = torch_generator(0, "latents")
+    predicted = torch.randn(2, SAMPLES, 5, 4, 3, generator=generator)  # the last axes are patches and their width
+    goal = torch.randn(2, 1, 4, 3, generator=generator)
+
+    def energy(x: Tensor, y: Tensor) -> Tensor:
+        return torch.where(x[..., 0] > 0, (2 * x - y).square().sum(-1), math.inf)
+
+    found = as_objective(energy, ceiling=7e8)({"predicted_emb": predicted, "goal_emb": goal})
+    for b in range(2):
+        for k in range(SAMPLES):
+            x, y = predicted[b, k, 4].flatten(), goal[b, 0].flatten()
+            expected = float((2 * x - y).square().sum()) if x[0] > 0 else 7e8
+            assert float(found[b, k]) == pytest.approx(expected, rel=1e-5)
 
 
 def test_infinite_costs_become_the_ceiling():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jepatlas.planning.planners import PlannerConfig
     from jepatlas.planning.receding import ClosedLoop, receding_horizon
     from jepatlas.planning.shooting import ShootingConfig
-    from jepatlas.planning.stable_worldmodel import CostModel, as_cost_model
+    from jepatlas.planning.stable_worldmodel import CostModel, EnergyObjective, as_cost_model, as_objective
     from jepatlas.planning.straight_line import (
         Library,
         LibraryLine,
@@ -34,6 +34,7 @@ __all__ = [
     "CEMConfig",
     "ClosedLoop",
     "CostModel",
+    "EnergyObjective",
     "GradientConfig",
     "ICEMConfig",
     "LQRConfig",
@@ -48,6 +49,7 @@ __all__ = [
     "ShootingConfig",
     "StraightLineConfig",
     "as_cost_model",
+    "as_objective",
     "compiled",
     "detour",
     "finite_regulator",

@@ -1,9 +1,13 @@
-"""Adapter: a `Cost` as a model for stable-worldmodel's solvers, which call `get_cost(info_dict, action_candidates)`.
+"""Adapters: a `Cost` for stable-worldmodel's solvers, and an `Energy` as an objective for its world models.
+
+The solvers call `get_cost(info_dict, action_candidates)`. Version 0.1.1 names the cost `CEMSolver(model=...)`, later
+ones `CEMSolver(cost=...)`; both were run with this adapter. Later ones also have objectives, which score what a world
+model has predicted.
 
 Candidates (b, k, t, a) and costs (b, k) have the same shapes there and here. Tensors and arrays in `info_dict` have an
 extra candidate axis after the batch axis, along which they are constant. `info_dict` holds observations; `encode`
 turns them into the latents "start" and "goal". Those solvers cannot take +∞ (MPPI would return NaN), so infinite costs
-become a large number. The adapter does not import stable-worldmodel.
+become a large number. The adapters do not import stable-worldmodel.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jepatlas.core.contracts import Cost
+from jepatlas.core.contracts import Cost, Energy
 from jepatlas.core.errors import InputError
 from jepatlas.core.lazy import lazy_import
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 else:
     torch = lazy_import("torch")
 
-__all__ = ["CostModel", "as_cost_model"]
+__all__ = ["CostModel", "EnergyObjective", "as_cost_model", "as_objective"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +52,32 @@ class CostModel:
 
 
 def as_cost_model(cost: Cost, encode: Encode = dict, ceiling: float = 1e9) -> CostModel:
-    """A model for `CEMSolver(model=...)` and similar solvers.
+    """What `CEMSolver(model=...)`, or since July 2026 `CEMSolver(cost=...)`, and similar solvers take.
 
     Pass `encode` unless info_dict already holds the latents "start" and "goal". Costs that are not finite become
     `ceiling`.
     """
     return CostModel(cost, encode, ceiling)
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyObjective:
+    """Implements stable-worldmodel's `Objective` protocol: E(last predicted latent, goal) of each candidate."""
+
+    energy: Energy
+    ceiling: float
+
+    def __call__(self, info_dict: Mapping[str, Any]) -> Tensor:
+        """Latents `predicted_emb` (b, k, t, ...) and `goal_emb` (b, t, ...) → (b, k)"""
+        last = info_dict["predicted_emb"][:, :, -1]
+        goal = info_dict["goal_emb"][:, None, -1].expand_as(last)
+        costs = self.energy(last.flatten(2), goal.flatten(2))
+        return torch.where(costs.isfinite(), costs, self.ceiling)
+
+
+def as_objective(energy: Energy, ceiling: float = 1e9) -> EnergyObjective:
+    """An objective for `ShootingCostEvaluator(world_model, objective)`: plan on an energy of that model's latents."""
+    return EnergyObjective(energy, ceiling)
 
 
 def _without_candidate_axis(info_dict: Mapping[str, Any], candidates: int) -> dict[str, Any]:
