@@ -18,6 +18,7 @@ from jepatlas.cli.train_vision import with_images
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
 from jepatlas.core.locks import writer_lock
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.recipes import Recipe, VisionRecipe
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _certificate_summary(verdicts: dict[str, Any]) -> str:
     if "r2" not in verdicts:
         return ""
     value, low, high = (float(verdicts["r2"][key]) for key in ("value", "low", "high"))
-    failed = [name for name, verdict in verdicts.items() if verdict["passed"] is False]
+    failed = [plain_name(name) for name, verdict in verdicts.items() if verdict["passed"] is False]
     mark = f"✗ {', '.join(failed)}" if failed else "✓"
     return f"R² {value:.4f} [{low:.4f}, {high:.4f}] {mark}"
 

@@ -16,6 +16,7 @@ from jepatlas.alignment.probes.probe_report import MigrationReport, migration_re
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out, least_squares
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
+from jepatlas.core.records import Estimate
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -202,6 +203,15 @@ def test_fitted_map_migrates_the_probe_and_random_map_does_not():
     assert failed["probe_migrated"].passed is False and "more pairs" in failed["probe_migrated"].advice
     assert failed["probe_price"].low > 0.1 > verdicts["probe_price"].high  # the gain of training on the target
     assert failed["probe_migrated"].null == failed["probe_migrated"].threshold == trial.report().majority
+
+
+@pytest.mark.parametrize(("low", "high", "passed"), [(0.6, 0.7, True), (0.45, 0.55, None), (0.3, 0.4, False)])
+def test_an_accuracy_whose_interval_contains_the_majority_is_undecided(low: float, high: float, passed: bool | None):
+    report = dataclasses.replace(
+        Trial.draw().report(), majority=0.5, migrated=Estimate((low + high) / 2, low, high, 99)
+    )
+    (verdict,) = [verdict for verdict in report.verdicts() if verdict.name == "probe_migrated"]
+    assert verdict.passed is passed
 
 
 def test_migrated_probe_better_than_its_source_fails():

@@ -91,9 +91,11 @@ class MigrationReport:
         ]
 
     def _against_majority(self, name: str, accuracy: Estimate, *, good: str, bad: str) -> Verdict:
-        return Verdict.judge(
+        judged = Verdict.judge(
             name, accuracy, direction="higher", threshold=self.majority, null=self.majority, good=good, bad=bad
         )
+        undecided = judged.passed is False and accuracy.high > self.majority
+        return replace(judged, passed=None) if undecided else judged
 
     def _informative(self) -> list[Verdict]:
         """Heads that are reported without a threshold."""

@@ -34,6 +34,7 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.results import Result
 from jepatlas.workflows.align.align_figures import layers_figure, pairs_figure, projections, spectrum_figure
 from jepatlas.workflows.align.align_options import MapKind
@@ -154,7 +155,9 @@ def _summary(pairs: PairedLatents, r2: Evidence, controls: Controls) -> str:
     if controls:
         sentences += [_control_sentence(name, r2, control["r2"]) for name, control in controls.items()]
     else:
-        sentences.append("What the raw input alone would give is not known: add it with --raw-a and --raw-b.")
+        sentences.append(
+            "What the raw input alone would give is not known: add it with --raw-a and --raw-b (raw in Python)."
+        )
     sentences.append("Agreement between models does not show that they are right.")
     return " ".join(sentences)
 
@@ -162,11 +165,16 @@ def _summary(pairs: PairedLatents, r2: Evidence, controls: Controls) -> str:
 def _metrics_table(evidence: Mapping[str, Evidence]) -> Table:
     null_name = next(iter(evidence.values())).null_name
     columns = ["held out (↑ higher is better, ↓ lower)", "value", "95% interval", null_name, "p", "effect"]
-    return Table("Metrics", columns, [one.line for one in evidence.values()])
+    rows = []
+    for one in evidence.values():
+        name, *numbers = one.line
+        arrow, code = name.split(" ", 1)
+        rows.append([f"{arrow} {plain_name(code)} ({code})", *numbers])
+    return Table("Metrics", columns, rows)
 
 
 def _controls_table(rows: Controls) -> Table:
-    columns = ["coordinates", *(f"{name} ({METRICS[name].direction} is better)" for name in BRIEF)]
+    columns = ["coordinates", *(f"{plain_name(name)} ({METRICS[name].direction} is better)" for name in BRIEF)]
     cells = [[name, *(evidence[metric].cell for metric in BRIEF)] for name, evidence in rows.items()]
     return Table("Comparison with controls", columns, cells)
 
