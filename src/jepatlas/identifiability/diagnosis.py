@@ -249,7 +249,7 @@ def _kinds(s: _Symptoms) -> list[Kind]:
         (s.curve, curved),
         (s.noise_kind, shaped and s.noisy),
         ("shear", sheared),
-        ("surplus", surplus or (s.copies + s.combined > 0 and not incomplete)),
+        ("surplus", (s.width > s.states or s.copies + s.combined > 0) and not incomplete),
     ]
     kinds: list[Kind] = [kind for kind, holds in rules if holds]
     if kinds:

@@ -288,15 +288,16 @@ def _summary(
         parts = [diagnosis.sentence, _recovery_numbers(verdicts), OUTCOME[passed]]
     else:
         parts = [OUTCOME[passed], _bound_sentence(verdicts, ladder if rho_estimated else None)]
-    unrelated = next((verdict.advice for verdict in verdicts if verdict.name == "paired" and not verdict.passed), "")
-    parts.append(unrelated)
+    paired = next((verdict for verdict in verdicts if verdict.name == "paired"), None)
+    if paired is not None and paired.passed is not True:
+        parts.insert(1, paired.advice)
     mismatch = " ".join(verdict.advice for verdict in verdicts if verdict.name in MISMATCH)
     parts.append(mismatch)
     if ladder is not None and ladder.sentence not in mismatch:
         parts.append(ladder.sentence)
     parts.append(_tally(verdicts))
     if diagnosis is None:
-        parts.append(_open_questions(ladder, verdicts))
+        parts.append(_open_questions(ladder, verdicts, rho_estimated=rho_estimated))
     return " ".join(part for part in parts if part)
 
 
@@ -333,13 +334,15 @@ def _tally(verdicts: Sequence[Verdict]) -> str:
     return " ".join(parts)
 
 
-def _open_questions(ladder: PairLadder | None, verdicts: Sequence[Verdict]) -> str:
+def _open_questions(ladder: PairLadder | None, verdicts: Sequence[Verdict], *, rho_estimated: bool) -> str:
     """What cannot be answered without the true state."""
     questions = [
         "whether the world is Gaussian with one rate, as the bound assumes (a monotone warp of another world can look "
         "the same)",
         "which rotation of its coordinates the latents are, and whether it stays the same over time and between groups",
     ]
+    if rho_estimated:
+        questions.append("whether the latents contain noise, which lowers all correlations as a smaller ρ does")
     dimension = next((verdict.passed for verdict in verdicts if verdict.name == "dimension"), None)
     if ladder is None or ladder.source == "latents" or dimension is None:
         questions.insert(0, "whether the world has dimensions that the latents miss")

@@ -3,6 +3,7 @@
 from jepatlas.experiments.identifiability import (
     anisotropic,
     bound_check,
+    certificate_power,
     correlation_ladder,
     dimension_mismatch,
     dirichlet_energy,
@@ -38,5 +39,6 @@ CLAIMS = (
     isotropisation_doses,
     sample_complexity,
     spectral_solver,
+    certificate_power,
 )
 """Modules with an experiment, in the order of the claims page."""

@@ -3,8 +3,9 @@
     intact      latents that are a rotation of the state, possibly with a blemish that a certificate must see through
     corrupted   latents that are not
 
-`passes` and `kinds` are the allowed answers. A *false pass* is a corrupted case that passes, a *false alarm* an intact
-case that fails. None (undecided) is allowed for intact cases unless the number of rows suffices to decide.
+What cannot be seen in what is given has no answer there: without ρ, for example, noise on all coordinates looks like a
+smaller ρ. `passes` and `kinds` are the allowed answers. A *false pass* is a corrupted case that passes, a *false alarm*
+an intact case that fails. None (undecided) is allowed for intact cases unless the number of rows suffices to decide.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["CASES", "Case", "adversarial_cases"]
+__all__ = ["CASES", "Answer", "Case", "adversarial_cases"]
 
 RHO = 0.9
 Arrays = dict[str, np.ndarray]
@@ -27,6 +28,18 @@ FAIL: Answers = (False,)
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a certificate said."""
+
+    passed: bool | None
+    kind: str | None  # the diagnosis, with the true state
+
+    def __str__(self) -> str:
+        outcome = {True: "passes", False: "fails", None: "undecided"}[self.passed]
+        return f"{outcome}, {self.kind}" if self.kind else outcome
+
+
+@dataclass(frozen=True)
 class Case:
     """How arrays are made, and the allowed answers with the true state, with ρ alone, and with neither."""
 
@@ -36,9 +49,20 @@ class Case:
     kinds: tuple[str, ...] = ()  # allowed diagnoses with the true state
     mentions: str = ""  # part of the summary with the true state, or without if that is not among `passes`
     rho: float = RHO
-    width: int = 0  # independent directions of the latents, beyond those of the state
     dims: tuple[int, ...] = (2, 4)
-    rows: int = 8000
+    rows: int = 6000
+
+    def asked(self, arrays: Arrays, given: str) -> tuple[Arrays, float | None]:
+        """The arrays and the ρ that a certificate is given."""
+        if given != "truth":
+            arrays = {name: array for name, array in arrays.items() if name != "z"}
+        return arrays, self.rho if given == "rho" else None
+
+    def is_right(self, answers: Mapping[str, Answer]) -> bool:
+        """Whether all answers are among the allowed ones."""
+        allowed = all(answer.passed in self.passes[given] for given, answer in answers.items())
+        named = "truth" not in answers or not self.kinds or answers["truth"].kind in self.kinds
+        return allowed and named
 
 
 def world(dim: int, rows: int, seed: int, rho: float | np.ndarray = RHO) -> tuple[np.ndarray, np.ndarray]:
@@ -191,10 +215,11 @@ CASES: dict[str, Case] = {
     "1% mislabelled pairs": Case(mislabelled("h_next", 0.01), True, INTACT, ("rotation",)),
     "trajectory": Case(trajectory(shuffled=False), True, INTACT, ("rotation",), "trajectory"),
     "shuffled trajectory": Case(trajectory(shuffled=True), True, INTACT, ("rotation",), "trajectory"),
-    "noisy copies": Case(with_noise(0.01, copies=2), False, CORRUPTED, ("surplus",), width=0),
+    "noisy copies": Case(with_noise(0.01, copies=2), False, CORRUPTED, ("surplus",)),
     "three noisy copies": Case(with_noise(0.003, copies=3), False, CORRUPTED, ("surplus",), dims=(2,)),
+    "noisier copies": Case(with_noise(0.1, copies=2), False, CORRUPTED, ("surplus", "noise"), dims=(2,)),
     "noise dimensions": Case(with_noise(0, extra=2), False, CORRUPTED, ("surplus",)),
-    "noise": Case(with_noise(0.2), False, CORRUPTED, ("noise",)),
+    "noise": Case(with_noise(0.2), False, {"truth": FAIL, "rho": NOT_PASS}, ("noise",)),
     "cubes": Case(encoded(lambda z: z**3), False, CORRUPTED, ("warp",)),
     "sinh": Case(encoded(np.sinh), False, CORRUPTED, ("warp",)),
     "spiral": Case(encoded(spiral), False, CORRUPTED, ("bend", "scramble")),
