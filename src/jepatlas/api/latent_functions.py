@@ -33,6 +33,8 @@ def certify(
     groups: Any = None,
     x: Any = None,
     x_next: Any = None,
+    u: Any = None,
+    z_next: Any = None,
     rho: float | None = None,
     samples: int | None = None,
     quick: bool = False,
@@ -43,9 +45,10 @@ def certify(
     """Test whether latents are the world's own coordinates up to a rotation, as `jepatlas certify` does.
 
     `h` and `h_next` are the latents of paired views (or of consecutive time steps), row by row; `z` are the true states
-    of `h`, if they are known; `x` and `x_next` the observations. Each may be a numpy array, a torch tensor, a pandas
-    DataFrame, a path, or a list of these, one for each episode. Rows of one group (an episode, an object) are split and
-    resampled together. `rho` is the correlation of the pairs; by default it is estimated.
+    of `h`, if they are known; `x` and `x_next` the observations. With the actions `u` of each step, the dynamics
+    h' = Ah + Bu are certified too, against those of the states if `z_next` is given. Each may be a numpy array, a torch
+    tensor, a pandas DataFrame, a path, or a list of these, one for each episode. Rows of one group (an episode, an
+    object) are split and resampled together. `rho` is the correlation of the pairs; by default it is estimated.
 
     `h` alone may be the path of a file with all arrays, or of a run folder, which is certified on `samples` fresh pairs
     of its world (40,000), or on the held-out episodes of a world model. `quick` takes under a second for 20,000 × 4
@@ -63,7 +66,7 @@ def certify(
     check_argument("rho", rho, rho is None or (isinstance(rho, Real) and 0 < rho < 1), "between 0 and 1")
     path = as_path("h", h)
     if path is not None and h_next is None:
-        _refuse_arrays(path, z=z, groups=groups, x=x, x_next=x_next)
+        _refuse_arrays(path, z=z, groups=groups, x=x, x_next=x_next, u=u, z_next=z_next)
         if path.is_dir():
             if rho is not None:
                 raise InputError(f"rho is {rho}, but for a run the correlation follows from its world. Leave rho out.")
@@ -75,7 +78,7 @@ def certify(
         raise InputError("'h' is missing: give the latents, one row per sample.")
     if h_next is None:
         raise InputError("'h_next' is missing: give the latents of the other view of each row, or of its next step.")
-    given = {"h": h, "h_next": h_next, "z": z, "x": x, "x_next": x_next}
+    given = {"h": h, "h_next": h_next, "z": z, "x": x, "x_next": x_next, "u": u, "z_next": z_next}
     matrices = {name: None if value is None else as_matrix(name, value) for name, value in given.items()}
     arrays = {name: matrix.rows for name, matrix in matrices.items() if matrix is not None}
     labels = combine_groups(groups, **matrices)

@@ -28,8 +28,8 @@ class Certify:
     """
 
     subject: tyro.conf.Positional[Path]
-    """A run folder, or a file (npz, safetensors, csv, parquet) of h, h_next and, if known, z, groups, x, x_next. In a
-    table, the columns of a matrix are h.0, h.1, …"""
+    """A run folder, or a file (npz, safetensors, csv, parquet) of h, h_next and, if known, z, groups, x, x_next,
+    and for steps with actions u and z_next. In a table, the columns of a matrix are h.0, h.1, …"""
     h_next: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="H_NEXT")] = None
     """If the first file holds h alone: the file with the latents of the other view (or of the next step) of each
     row."""

@@ -4,6 +4,7 @@ A certificate passes
 
     with the true state       if the diagnosis is a rotation
     without, or without ρ     if the better of the two bounds and all checks of the audit and the spectrum pass
+    with actions              if in addition the dynamics under actions pass, see `certify_actions`
 
 and is undecided (None) where a verdict it depends on is undecided, or where nothing could be judged.
 """
@@ -38,6 +39,7 @@ from jepatlas.identifiability import (
 )
 from jepatlas.identifiability.validation import as_arrays, check_matrices, check_pairs, check_same_shape, rates
 from jepatlas.results import Result
+from jepatlas.workflows.certify_actions import ActionFindings
 
 __all__ = [
     "SAMPLES",
@@ -60,7 +62,7 @@ QUICK_NOTE = (
     "estimates of ρ and of the number of directions"
 )
 
-ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next")
+ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next", "u", "z_next")
 ENCODED = ("ids", "labels", "held", "raw", "untrained", "times", "steps")
 """What `jepatlas encode` writes for other commands."""
 MAX_POINTS = 1500  # of a scatter plot
@@ -112,7 +114,7 @@ def check_samples(samples: int) -> None:
 
 
 def certify_file(path: Path, *, rho: float | None, seed: int, quick: bool = False) -> CertificateRecord:
-    """Certify latents from a file with `h`, `h_next` and, if known, `z`, `groups`, `x` and `x_next`."""
+    """Certify latents from a file with `h`, `h_next` and, if known, `z`, `groups`, `x`, `x_next`, `u` and `z_next`."""
     arrays = read_arrays(path)
     missing = sorted({"h", "h_next"} - arrays.keys())
     if missing:
@@ -156,7 +158,7 @@ def _warnings(arrays: Mapping[str, np.ndarray]) -> list[str]:
     problems = []
     if unknown:
         problems.append(f"{', '.join(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown and ignored")
-    for one, other in (("x", "x_next"), ("x_next", "x")):
+    for one, other in (("x", "x_next"), ("x_next", "x"), ("z_next", "z"), ("z_next", "u")):
         if one in arrays and other not in arrays:
             problems.append(f"'{one}' is ignored, because '{other}' is missing")
     return [f"Warning: {'; '.join(problems)}. Known arrays: {', '.join(ARRAYS)}."] if problems else []
@@ -175,6 +177,8 @@ def certificate(
     about: Mapping[str, Any] | None = None,
 ) -> CertificateRecord:
     """Certify the arrays `h` and `h_next`, with the true state `z`, observations `x` and `x_next`, and `groups`.
+
+    With actions `u`, also their dynamics, compared with those of the states if `z_next` is given.
 
     `rho` is None if no bound applies; "unknown" estimates it (if `audited`). `audited` also computes the spectrum of
     the pairs and audits the assumptions of the theorems. `quick` resamples less and leaves out the spectrum, and with
@@ -214,6 +218,11 @@ def certificate(
     passed = _passes(diagnosis, verdicts, checks, needs_spectrum=estimated and not has_dimension)
     by_name = {verdict.name: verdict for verdict in [*verdicts, *checks]}  # the rank may be in both
     verdicts = list(by_name.values())
+    if "u" in arrays:
+        actions = ActionFindings.of(arrays, seed=seed, replicates=QUICK_REPLICATES if quick else REPLICATES)
+        verdicts += actions.verdicts
+        passed = _both(passed, actions.passed)
+        note = f"{actions.sentence} {note}".strip()
     summary = _summary(verdicts, passed, diagnosis, ladder, rho_estimated=given_rho is None)
     points = _scatter_points(arrays, seed)
     return CertificateRecord(
@@ -256,6 +265,12 @@ def _passes(
     if needs_spectrum or None in answers:
         return None
     return True
+
+
+def _both(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return None if None in (one, other) else True
 
 
 def _informative_isotropy(isotropy: Verdict) -> Verdict:

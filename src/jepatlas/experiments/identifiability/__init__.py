@@ -1,6 +1,7 @@
 """Claims on linear identifiability: "When Does LeJEPA Learn a World Model?"."""
 
 from jepatlas.experiments.identifiability import (
+    action_identification,
     anisotropic,
     bound_check,
     certificate_power,
@@ -40,5 +41,6 @@ CLAIMS = (
     sample_complexity,
     spectral_solver,
     certificate_power,
+    action_identification,
 )
 """Modules with an experiment, in the order of the claims page."""

@@ -251,7 +251,7 @@ CASES: dict[str, Case] = {
     "one outlier in cubes": Case(
         lambda dim, rows, seed: _spoiled(encoded(lambda z: z**3)(dim, rows, seed)), False, CORRUPTED, ("warp",)
     ),
-    "tangled pair among many": Case(encoded(spiral), False, CORRUPTED, ("bend",), dims=(16, 64), rows=12_000),
+    "tangled pair among many": Case(encoded(spiral), False, CORRUPTED, ("bend",), dims=(16, 64), rows=8000),
 }
 
 
@@ -262,7 +262,7 @@ def _spoiled(arrays: Arrays) -> Arrays:
 
 def adversarial_cases(seeds: int) -> Iterator[tuple[str, Case, int, int]]:
     """Name, case, dimension and seed."""
-    for name, case in CASES.items():
-        for dim in case.dims:
-            for seed in range(seeds):
+    for seed in range(seeds):
+        for name, case in CASES.items():
+            for dim in case.dims:
                 yield name, case, dim, seed

@@ -47,7 +47,8 @@ def certify_dynamics(
 ) -> list[Verdict]:
     """Verdicts on the dynamics of latents h (b, d) under actions u (b, a). Intervals resample whole groups.
 
-    linear_dynamics            held-out R² of the next latent; null: permuted actions
+    linear_dynamics            held-out R² of the next latent; null: permuted actions. Only informs if the states, given
+                               `z_next`, are as hard to predict
     action_share               share of the residual of the latent-only prediction that actions explain
     persistent_excitation      smallest eigenvalue of Corr(h, u) where h varies: whether the rows determine A and B
     conjugacy_a, conjugacy_b   errors of A and B relative to the conjugates of the state's; null: permuted states
@@ -57,6 +58,8 @@ def certify_dynamics(
     """
     h, u, h_next, z, z_next, groups = as_arrays(h=h, u=u, h_next=h_next, z=z, z_next=z_next, groups=groups)
     states = {name: array for name, array in (("z", z), ("z_next", z_next)) if array is not None}
+    if z_next is not None and z is None:
+        raise InputError("'z_next' was given without 'z'. Give the true states of both steps, or of neither.")
     check_matrices(groups, h=h, u=u, h_next=h_next, **states)
     check_same_shape(h=h, h_next=h_next)
     split = _split(h, u, groups, seed)
@@ -69,11 +72,11 @@ def certify_dynamics(
     if z is None or (z_next is None and truth is None):
         return verdicts
     fit = split.fit
-    if truth is not None:
-        state = _true_system(*truth, z.shape[1], u.shape[1])
-    else:
-        check_same_shape(z=z, z_next=states["z_next"])
-        state = states["z_next"][fit]
+    if z_next is not None:
+        check_same_shape(z=z, z_next=z_next)
+        r2_of_states = _prediction(z, u, z_next, split)(np.ones(len(split.score)))["r2"]
+        verdicts[0] = _relative_to_states(verdicts[0], r2_of_states)
+    state = _true_system(*truth, z.shape[1], u.shape[1]) if truth is not None else states["z_next"][fit]
     directions = varying_directions(h).shape[1]
     widest, widest_next = _widest_directions(h, h_next, max(directions, z.shape[1]))
     errors = _Conjugacy(widest[fit], u[fit], widest_next[fit], z[fit], state)
@@ -144,6 +147,17 @@ def _prediction_verdicts(
             "actions hardly affect the latents.",
         ),
     ]
+
+
+def _relative_to_states(linear: Verdict, r2_of_states: float) -> Verdict:
+    """Latents need not be more predictable than the states: noise in the world lowers the R² of both."""
+    if linear.passed is not False or not linear.high >= r2_of_states - (1 - R2):
+        return linear
+    advice = (
+        f"The next latent is as predictable by a linear map as the next state (R² {r2_of_states:.3f}): the world is "
+        "noisy or nonlinear."
+    )
+    return replace(linear, threshold=None, passed=None, advice=advice)
 
 
 def _prediction(

@@ -12,15 +12,17 @@ therefore whitens each half of the rows by a map fitted on the other half, and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
+from jepatlas.core.arrays import group_numbers
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, whitener
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.stats import Statistic, bootstrap
+from jepatlas.core.stats import bootstrap
 from jepatlas.identifiability.covariance import WeightedCovariance
 from jepatlas.identifiability.standards import UNEXPLAINED
 from jepatlas.identifiability.validation import (
@@ -35,6 +37,7 @@ from jepatlas.identifiability.validation import (
 __all__ = ["bound", "bound_terms", "bound_verdicts", "theorem_verdicts", "whitened_bound"]
 
 SIGNED = ("delta", "gap")  # the other terms are non-negative
+BLOCKS = 200  # resampled units: intervals need no more, and sums over blocks are quick
 Terms = Mapping[str, Estimate]
 
 
@@ -54,7 +57,9 @@ def bound(
     """
     h, h_next, groups = as_arrays(h=h, h_next=h_next, groups=groups)
     check_matrices(groups, h=h, h_next=h_next)
-    return _estimates(lambda rate: _Terms(h, h_next, rate), len(h), rho, rng, groups=groups, replicates=replicates)
+    check_same_shape(h=h, h_next=h_next)
+    labels = _blocks(len(h), groups)
+    return _estimates([_BlockSums.of(h, h_next, labels)], len(h), rho, rng, replicates)
 
 
 def whitened_bound(
@@ -70,83 +75,104 @@ def whitened_bound(
     """The same for whitened latents; the rows of each side of `split` are whitened by those of the other side."""
     h, h_next, groups = as_arrays(h=h, h_next=h_next, groups=groups)
     check_matrices(groups, h=h, h_next=h_next)
+    check_same_shape(h=h, h_next=h_next)
     check_split(split, len(h))
-    halves = [(split.score, *_whitened(h, h_next, *split)), (split.fit, *_whitened(h, h_next, *split[::-1]))]
-    return _estimates(lambda rate: _MeanTerms(halves, rate), len(h), rho, rng, groups=groups, replicates=replicates)
-
-
-def _whitened(h: np.ndarray, h_next: np.ndarray, fit: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    white = whitener(np.concatenate([h[fit], h_next[fit]]))
-    return white.apply(h[score]), white.apply(h_next[score])
-
-
-def _estimates(
-    terms: Callable[[float], Statistic],
-    rows: int,
-    rho: float | Estimate,
-    rng: np.random.Generator,
-    *,
-    groups: np.ndarray | None,
-    replicates: int,
-) -> dict[str, Estimate]:
-    """Intervals of the terms at a known ρ, or at both limits of an estimate."""
-    if isinstance(rho, Estimate):
-        smallest = float(np.clip(rho.low, 1e-3, rho.high))
-        low = _estimates(terms, rows, smallest, rng, groups=groups, replicates=replicates)
-        high = _estimates(terms, rows, rho.high, rng, groups=groups, replicates=replicates)
-        return {name: replace(term, low=min(term.low, low[name].low)) for name, term in high.items()}
-    statistic = terms(float(rates(rho, 1)[0]))
-    estimates = bootstrap(statistic, rows, rng, groups=groups, replicates=replicates, centred=True)
-    for name, term in estimates.items():
-        if name not in SIGNED:
-            estimates[name] = replace(term, low=max(term.low, 0.0))
-    return estimates
+    labels = _blocks(len(h), groups)
+    parts = []
+    for fit, score in (split, split[::-1]):
+        white = whitener(np.concatenate([h[fit], h_next[fit]]))
+        parts.append(_BlockSums.of(white.apply(h[score]), white.apply(h_next[score]), labels[score], labels.max() + 1))
+    return _estimates(parts, len(h), rho, rng, replicates)
 
 
 def bound_terms(h: np.ndarray, h_next: np.ndarray, rho: float, weights: np.ndarray | None = None) -> dict[str, float]:
     """All terms of the theorem on weighted rows. The covariance is of both views, about their common mean."""
     if weights is None:
         weights = np.ones(len(h))
-    h, h_next, weights_b = as_arrays(h=h, h_next=h_next, weights=weights)
+    h, h_next, row_weights = as_arrays(h=h, h_next=h_next, weights=weights)
     check_matrices(h=h, h_next=h_next)
-    check_weights(weights_b, len(h))
-    if not weights_b.sum() > 0:
+    check_same_shape(h=h, h_next=h_next)
+    check_weights(row_weights, len(h))
+    if not row_weights.sum() > 0:
         raise InputError("'weights' must not all be zero.")
-    return _Terms(h, h_next, float(rates(rho, 1)[0]))(weights_b)
+    covariance = WeightedCovariance(np.concatenate([h, h_next]))(np.concatenate([row_weights, row_weights]))
+    loss = row_weights @ np.square(h - h_next).sum(1) / row_weights.sum()
+    return _terms(covariance, float(loss), float(rates(rho, 1)[0]))
 
 
-class _Terms:
-    def __init__(self, h: np.ndarray, h_next: np.ndarray, rho: float) -> None:
-        check_same_shape(h=h, h_next=h_next)
-        self.rho = rho
-        self.covariance = WeightedCovariance(np.concatenate([h, h_next]))
-        self.distances = np.square(h - h_next).sum(1)
-
-    def __call__(self, weights: np.ndarray) -> dict[str, float]:
-        rho = self.rho
-        covariance = self.covariance(np.concatenate([weights, weights]))
-        loss = weights @ self.distances / weights.sum()
-        epsilon = float(np.linalg.norm(covariance - np.eye(len(covariance))))
-        delta = float(loss - 2 * (1 - rho) * np.trace(covariance))
-        gap = delta / (2 * rho * (1 - rho))
-        excess = max(gap, 0.0)
-        return {"epsilon": epsilon, "delta": delta, "gap": gap, "bound": excess + (epsilon + excess) ** 2}
+def _terms(covariance: np.ndarray, loss: float, rho: float) -> dict[str, float]:
+    epsilon = float(np.linalg.norm(covariance - np.eye(len(covariance))))
+    delta = float(loss - 2 * (1 - rho) * np.trace(covariance))
+    gap = delta / (2 * rho * (1 - rho))
+    excess = max(gap, 0.0)
+    return {"epsilon": epsilon, "delta": delta, "gap": gap, "bound": excess + (epsilon + excess) ** 2}
 
 
-class _MeanTerms:
-    """Means of the terms of several parts of the rows."""
+def _blocks(rows: int, groups: np.ndarray | None) -> np.ndarray:
+    """The block of each row: some consecutive rows, or some of the groups. Blocks are resampled as a whole."""
+    labels = group_numbers(groups, rows)
+    count = int(labels.max()) + 1
+    return labels * min(count, BLOCKS) // count
 
-    def __init__(self, parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], rho: float) -> None:
-        self.parts = [(rows, _Terms(h, h_next, rho)) for rows, h, h_next in parts]
 
-    def __call__(self, weights: np.ndarray) -> dict[str, float]:
+@dataclass(frozen=True)
+class _BlockSums:
+    """Sums over the pairs of each block. A resample then costs as much as the blocks, not as much as the rows."""
+
+    pairs: np.ndarray  # (blocks,)
+    total: np.ndarray  # (blocks, d)  Σ (h + h')
+    products: np.ndarray  # (blocks, d²)  Σ hhᵀ + h'h'ᵀ
+    losses: np.ndarray  # (blocks,)  Σ ‖h − h'‖²
+
+    @classmethod
+    def of(cls, h: np.ndarray, h_next: np.ndarray, labels: np.ndarray, blocks: int | None = None) -> Self:
+        count = int(labels.max()) + 1 if blocks is None else int(blocks)
+        centre = (h.mean(0) + h_next.mean(0)) / 2
+        dim = h.shape[1]
+        total = np.zeros((count, dim))
+        products = np.zeros((count, dim**2))
+        order = np.argsort(labels, kind="stable")
+        pairs = np.bincount(labels, minlength=count)
+        for block, rows in enumerate(np.split(order, np.cumsum(pairs)[:-1])):
+            both = np.concatenate([h[rows], h_next[rows]]) - centre
+            total[block] = both.sum(0)
+            products[block] = (both.T @ both).ravel()
+        losses = np.bincount(labels, np.square(h - h_next).sum(1), minlength=count)
+        return cls(pairs.astype(np.float64), total, products, losses)
+
+    def terms(self, weights: np.ndarray, rho: float) -> dict[str, float]:
+        pairs = weights @ self.pairs
+        mean = weights @ self.total / (2 * pairs)
+        second = (weights @ self.products / (2 * pairs)).reshape(len(mean), len(mean))
+        return _terms(second - np.outer(mean, mean), float(weights @ self.losses / pairs), rho)
+
+
+def _estimates(
+    parts: Sequence[_BlockSums], rows: int, rho: float | Estimate, rng: np.random.Generator, replicates: int
+) -> dict[str, Estimate]:
+    """Intervals of the terms, means over parts, at a known ρ, or at both limits of an estimate."""
+    if isinstance(rho, Estimate):
+        smallest = float(np.clip(rho.low, 1e-3, rho.high))
+        low = _estimates(parts, rows, smallest, rng, replicates)
+        high = _estimates(parts, rows, rho.high, rng, replicates)
+        return {name: replace(term, low=min(term.low, low[name].low)) for name, term in high.items()}
+    rate = float(rates(rho, 1)[0])
+
+    def statistic(weights: np.ndarray) -> dict[str, float]:
+        shares = [float(weights @ part.pairs) for part in parts]
         means = dict.fromkeys(("epsilon", "delta", "gap", "bound"), 0.0)
-        for rows, terms in self.parts:
-            share = weights[rows].sum() / weights.sum()
+        for part, share in zip(parts, shares, strict=True):
             if share > 0:  # a resample of few groups may leave out all of a part
-                for name, value in terms(weights[rows]).items():
-                    means[name] += share * value
+                for name, value in part.terms(weights, rate).items():
+                    means[name] += share / sum(shares) * value
         return means
+
+    blocks = len(parts[0].pairs)
+    estimates = bootstrap(statistic, blocks, rng, replicates=replicates, centred=True)
+    for name, term in estimates.items():
+        low = term.low if name in SIGNED else max(term.low, 0.0)
+        estimates[name] = replace(term, low=low, n=rows)
+    return estimates
 
 
 def bound_verdicts(terms: Terms, dim: int, null: float, *, form: str = "", estimated: str = "") -> list[Verdict]:

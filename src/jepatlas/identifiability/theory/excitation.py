@@ -27,6 +27,7 @@ EXCITED = 0.1
 """Smallest eigenvalue that counts as exciting: a variance inflation of 10 is the usual limit of collinearity."""
 NAMED = 0.3  # columns with a smaller share of the largest coefficient are not named
 MAX_NAMED = 5
+MAX_DIRECTIONS = 3
 
 
 def varying_directions(h: np.ndarray) -> np.ndarray:
@@ -45,7 +46,7 @@ def excitation(
     replicates: int = 500,
     states: int | None = None,
 ) -> Verdict:
-    """The verdict `persistent_excitation`, which names the least excited direction if it fails.
+    """The verdict `persistent_excitation`, which names the directions that were not excited if it fails.
 
     `states` is the dimension of the state, if known.
     """
@@ -72,7 +73,7 @@ def excitation(
         threshold=EXCITED,
         null=0.0,
         good="Latents and actions vary in all directions, so the rows determine the dynamics.",
-        bad=f"{weakest} The dynamics along this direction are not determined. Explore with random actions that do not "
+        bad=f"{weakest} The dynamics along this are not determined. Explore with random actions that do not "
         "depend on the observation.",
     )
     return _mention_surplus(verdict, surplus, latents, states) if surplus else verdict
@@ -97,23 +98,41 @@ def _correlation(covariance: np.ndarray) -> np.ndarray:
 
 
 def _describe_weakest(correlation: np.ndarray, to_h: np.ndarray) -> str:
-    """The least varying direction in terms of latents and actions; `to_h` (k, d) expresses the columns in latents."""
+    """The directions that hardly vary, in latents and actions; `to_h` (k, d) expresses the columns in latents."""
     columns, latents = to_h.shape
     constant = np.flatnonzero(np.diag(correlation) == 0).tolist()
+    sentences = []
     if constant:
         names = [_name(i if i < columns else i - columns + latents, latents) for i in constant]
-        return f"{', '.join(names)} never {'varies' if len(names) == 1 else 'vary'}."
-    weakest = np.linalg.eigh(correlation)[1][:, 0]
-    weakest = np.append(weakest[:columns] @ to_h, weakest[columns:])
-    named = np.abs(weakest) > NAMED * np.abs(weakest).max()
-    order = [i for i in np.argsort(-np.abs(weakest), kind="stable").tolist() if named[i]]
-    sign = np.sign(weakest[order[0]])
-    terms = ""
+        sentences.append(f"{', '.join(names)} never {'varies' if len(names) == 1 else 'vary'}.")
+    varying = np.diag(correlation) > 0
+    values, vectors = np.linalg.eigh(correlation[np.ix_(varying, varying)])
+    count = max(int((values < EXCITED).sum()), 0 if constant else 1)
+    terms = []
+    for vector in vectors[:, :count].T[:MAX_DIRECTIONS]:
+        weakest = np.zeros(len(correlation))
+        weakest[varying] = vector
+        terms.append(_terms(np.append(weakest[:columns] @ to_h, weakest[columns:]), latents))
+    if terms:
+        more = f" and {count - len(terms)} more" if count > len(terms) else ""
+        form = "direction {} (in standard deviations) hardly varies."
+        if count > 1:
+            form = "directions {} (in standard deviations) hardly vary."
+        sentences.append(f"The {form.format('; '.join(terms) + more)}")
+    return " ".join(sentences)
+
+
+def _terms(direction: np.ndarray, latents: int) -> str:
+    """The largest coefficients of a direction, such as `0.71·h[0] − 0.70·u[1]`."""
+    named = np.abs(direction) > NAMED * np.abs(direction).max()
+    order = [i for i in np.argsort(-np.abs(direction), kind="stable").tolist() if named[i]]
+    sign = np.sign(direction[order[0]])
+    text = ""
     for i in order[:MAX_NAMED]:
-        mark = "−" if sign * weakest[i] < 0 else "+"
-        terms += f" {mark} {abs(weakest[i]):.2f}·{_name(i, latents)}"
+        mark = "−" if sign * direction[i] < 0 else "+"
+        text += f" {mark} {abs(direction[i]):.2f}·{_name(i, latents)}"
     more = " + …" if len(order) > MAX_NAMED else ""
-    return f"The direction{terms.replace(' +', '', 1)}{more} (in standard deviations) hardly varies."
+    return f"{text.removeprefix(' + ')}{more}"
 
 
 def _name(column: int, latents: int) -> str:

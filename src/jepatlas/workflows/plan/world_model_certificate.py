@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.records import Verdict
-from jepatlas.identifiability import certify_dynamics
 from jepatlas.workflows.certify import SAMPLES, CertificateRecord, certificate, check_samples
+from jepatlas.workflows.certify_actions import ActionFindings
 from jepatlas.workflows.plan.trained_world_model import LatentEpisodes, latent_episodes, load_world_model
 
 __all__ = ["certify_world_model"]
@@ -74,19 +73,7 @@ def _with_dynamics(record: CertificateRecord, pairs: LatentEpisodes, seed: int) 
     """Add verdicts on the dynamics; whether the certificate passes depends on the latents alone."""
     if not pairs.u.shape[1]:
         return record
-    verdicts = certify_dynamics(pairs.h, pairs.u, pairs.h_next, pairs.z, pairs.z_next, groups=pairs.episode, seed=seed)
-    summary = f"{record.summary} {_dynamics_summary({verdict.name: verdict for verdict in verdicts})}"
-    return replace(record, summary=summary, verdicts=(*record.verdicts, *verdicts))
-
-
-def _dynamics_summary(verdicts: dict[str, Verdict]) -> str:
-    linear, excitation = verdicts["linear_dynamics"], verdicts["persistent_excitation"]
-    a, b = verdicts["conjugacy_a"], verdicts["conjugacy_b"]
-    summary = (
-        f"Under actions: a linear map predicts the next latent with held-out R² {linear.value:.3f} "
-        f"({linear.null:.3f} with shuffled actions); excitation {excitation.value:.3g}; A and B differ from those of "
-        f"the state by {a.value:.3g} and {b.value:.3g}."
-    )
-    if a.threshold is None:
-        summary += " These errors have no threshold, because there are surplus dimensions."
-    return summary
+    arrays = {"h": pairs.h, "u": pairs.u, "h_next": pairs.h_next, "z": pairs.z, "z_next": pairs.z_next}
+    known = {name: array for name, array in arrays.items() if array is not None}
+    found = ActionFindings.of(known | {"groups": pairs.episode}, seed=seed)
+    return replace(record, summary=f"{record.summary} {found.sentence}", verdicts=(*record.verdicts, *found.verdicts))
