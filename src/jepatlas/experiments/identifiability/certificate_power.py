@@ -1,9 +1,8 @@
 """Answers of `certify` on synthetic latents with a known answer: a claim about ourselves.
 
-Each latent is certified with the true state (by the quick certificate, whose diagnosis has the same rules), with ρ
-alone, and with neither. A *false pass* is a corrupted latent that
-passes although what is given shows the corruption; a *false alarm* is an intact latent that fails. Undecided is
-neither.
+Latents are certified with the true state (by the quick certificate, whose diagnosis has the same rules), and with ρ
+alone or with neither, in turn. A *false pass* is a corrupted latent that passes although what is given shows the
+corruption; a *false alarm* is an intact latent that fails. Undecided is neither.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["EXPERIMENT", "run"]
 FALSE_PASSES = 0.02
 FALSE_ALARMS = 0.05
 RIGHT_NAMES = 0.9
-SEEDS = {"tiny": 1, "small": 2, "paper": 10}
+SEEDS = {"tiny": 1, "small": 4, "paper": 20}
 GIVEN = ("truth", "rho", "nothing")
 TINY = ("rotation", "noise", "missing")
 
@@ -41,10 +40,15 @@ CLAIM = Claim(
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     every = []
-    for name, _, dim, s in adversarial_cases(SEEDS[scale]):
+    for name, case, dim, s in adversarial_cases(SEEDS[scale]):
         if scale == "tiny" and (name not in TINY or dim != 2):
             continue
-        settings = {"case": name, "dim": dim, "seed": seed + s}
+        asked = [given for given in case.passes if given in ("truth", GIVEN[1 + s % 2])]
+        if scale == "small" and dim != case.dims[s // 2 % len(case.dims)]:
+            asked = [given for given in asked if given == "truth"]  # the others take four times the time
+        if not asked:
+            continue
+        settings = {"case": name, "dim": dim, "seed": seed + s, "asked": asked}
         every.append(Trial({"latents": name, "dim": dim, "seed": seed + s}, run, settings))
     return every
 
@@ -54,7 +58,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder  # nothing is trained
     case = CASES[settings["case"]]
     arrays = case.make(settings["dim"], case.rows, settings["seed"])
-    answers = {given: asdict(_answer(*case.asked(arrays, given), settings["seed"])) for given in case.passes}
+    answers = {given: asdict(_answer(*case.asked(arrays, given), settings["seed"])) for given in settings["asked"]}
     return {"status": "finished", "verdicts": [], "answers": answers}
 
 
