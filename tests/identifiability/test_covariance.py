@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.identifiability.covariance import SignedProduct, WeightedCovariance, weighted_product
+from jepatlas.identifiability.covariance import (
+    SignedProduct,
+    UnitProducts,
+    WeightedCovariance,
+    resampling_units,
+    weighted_product,
+)
 
 
 @settings(deadline=None, max_examples=30)
@@ -37,3 +43,15 @@ def test_weighted_and_signed_products_match_their_sums():
         by_sign = sum(s * np.outer(x, y) for s, x, y in zip(signs, a, other, strict=True))
         np.testing.assert_allclose(weighted_product(a, other, weights), by_weight)
         np.testing.assert_allclose(SignedProduct(a, other)(signs), by_sign, atol=1e-12)
+
+
+def test_sums_over_units_give_the_same_as_rows():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 300, 3)) + 5
+    units = resampling_units(300, rng.integers(0, 40, 300), 3)
+    assert len(np.unique(units)) == 40
+    weights = rng.integers(0, 3, 40)[units].astype(float)
+    assert np.allclose(WeightedCovariance(a, units)(weights), WeightedCovariance(a)(weights))
+    assert np.allclose(UnitProducts(a, b, units)(weights), (a * weights[:, None]).T @ b)
+    wide = resampling_units(100_000, None, 512)
+    assert 50 <= wide.max() + 1 < 200 and (np.diff(wide) >= 0).all()

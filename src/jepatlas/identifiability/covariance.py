@@ -8,36 +8,85 @@ from __future__ import annotations
 
 import numpy as np
 
+from jepatlas.core.arrays import group_numbers
+
 __all__ = [
     "SignedProduct",
+    "UnitProducts",
     "WeightedCovariance",
     "linear_response",
     "matrix_power",
     "range_root",
+    "resampling_units",
     "response",
     "weighted_product",
 ]
 
+MOST_UNITS = 200
+FEWEST_UNITS = 50
+MOST_SUMS = 8_000_000  # numbers in the sums of all units
 WIDE = 16  # number of columns above which skipping rows of weight zero is faster than multiplying them
 RANGE_FLOOR = 1e-12  # eigenvalues below this share of the largest are treated as zero
 
 
+def resampling_units(rows: int, groups: np.ndarray | None, columns: int) -> np.ndarray:
+    """The unit (b,) that each row is resampled with: some groups, or without groups some consecutive rows.
+
+    Intervals need no more than a few hundred units, and sums over units make a resample as quick as if there were no
+    more rows than that. Wide rows have fewer units, so that the sums fit into memory.
+
+    >>> np.bincount(resampling_units(1000, None, 4)).tolist() == [5] * 200
+    True
+    """
+    labels = group_numbers(groups, rows)
+    count = int(labels.max()) + 1
+    most = min(MOST_UNITS, max(FEWEST_UNITS, MOST_SUMS // columns**2))
+    return labels * min(count, most) // count
+
+
 class WeightedCovariance:
     """Cov_w = Σ w (x − x̄_w)(x − x̄_w)ᵀ / Σ w. Rows are centred once; each call then costs one symmetric product.
+
+    With `units`, rows of one unit always have the same weight, and each call costs a sum over units.
 
     >>> x = np.random.default_rng(0).standard_normal((50, 3))
     >>> np.allclose(WeightedCovariance(x)(np.ones(50)), np.cov(x.T, bias=True))
     True
     """
 
-    def __init__(self, rows: np.ndarray) -> None:
+    def __init__(self, rows: np.ndarray, units: np.ndarray | None = None) -> None:
         shifted = rows - rows[0]  # a constant column becomes exactly zero instead of rounding error
         self.rows = shifted - shifted.mean(0)
+        self.products = None if units is None else UnitProducts(self.rows, self.rows, units)
+        if units is not None:
+            self.rows = UnitProducts(self.rows, np.ones((len(rows), 1)), units).sums[:, :, 0]
 
     def __call__(self, weights: np.ndarray) -> np.ndarray:
         share = weights / weights.sum()
-        mean = share @ self.rows
-        return weighted_product(self.rows, self.rows, share) - np.outer(mean, mean)
+        if self.products is None:
+            mean = share @ self.rows
+            return weighted_product(self.rows, self.rows, share) - np.outer(mean, mean)
+        mean = share[self.products.first] @ self.rows
+        return self.products(share) - np.outer(mean, mean)
+
+
+class UnitProducts:
+    """Σ w a bᵀ over rows, for weights that are equal within units.
+
+    >>> a, b = np.array([[1.0], [2.0], [4.0]]), np.array([[3.0], [5.0], [1.0]])
+    >>> float(UnitProducts(a, b, np.array([0, 1, 1]))(np.array([2.0, 1.0, 1.0]))[0, 0])
+    20.0
+    """
+
+    def __init__(self, a: np.ndarray, b: np.ndarray, units: np.ndarray) -> None:
+        order = np.argsort(units, kind="stable")
+        starts = np.flatnonzero(np.diff(units[order], prepend=-1))
+        self.first = order[starts]  # a row of each unit, to read its weight from
+        self.sums = np.stack([a[rows].T @ b[rows] for rows in np.split(order, starts[1:])])
+
+    def __call__(self, weights: np.ndarray) -> np.ndarray:
+        units, *shape = self.sums.shape
+        return (weights[self.first] @ self.sums.reshape(units, -1)).reshape(shape)
 
 
 def weighted_product(a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from jepatlas.core.linear import Split, least_squares, orthogonality_error, proc
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import bootstrap, explained_share
-from jepatlas.identifiability.covariance import WeightedCovariance, matrix_power, range_root, response
+from jepatlas.identifiability.covariance import WeightedCovariance, matrix_power, range_root, resampling_units, response
 from jepatlas.identifiability.resampling import Halves
 from jepatlas.identifiability.standards import UNEXPLAINED
 from jepatlas.identifiability.validation import as_arrays, check_matrices, check_split
@@ -73,15 +73,16 @@ def recovery(
     h, z, groups = as_arrays(h=h, z=z, groups=groups)
     check_matrices(groups, h=h, z=z)
     check_split(split, len(h))
-    statistic = _Statistic(h, z, split, white)
     score_groups = None if groups is None else groups[split.score]
-    return bootstrap(statistic, len(split.score), rng, groups=score_groups, replicates=replicates)
+    units = resampling_units(len(split.score), score_groups, h.shape[1] + z.shape[1])
+    statistic = _Statistic(h, z, split, white, units)
+    return bootstrap(statistic, len(split.score), rng, groups=units, replicates=replicates)
 
 
 class _Statistic:
     """Fits everything once; calls return the scores under row weights."""
 
-    def __init__(self, h: np.ndarray, z: np.ndarray, split: Split, white: LinearMap | None) -> None:
+    def __init__(self, h: np.ndarray, z: np.ndarray, split: Split, white: LinearMap | None, units: np.ndarray) -> None:
         fit, score = split
         self.n = z.shape[1]
         self.fit_rows = len(fit)
@@ -96,7 +97,7 @@ class _Statistic:
         residuals["h"] = _squares(h[score] - encoder.apply(z[score]))
         self.names = list(residuals)
         self.residuals = np.stack(list(residuals.values()), axis=1)
-        self.covariance = WeightedCovariance(np.concatenate([z[score], h[score]], axis=1))
+        self.covariance = WeightedCovariance(np.concatenate([z[score], h[score]], axis=1), units)
         fitted = WeightedCovariance(np.concatenate([z[fit], h[fit]], axis=1))(np.ones(len(fit)))
         self.mean_correlation = _MatchedCorrelation(fitted, self.n)
         self.map_shape = _MapShape(fitted, self.n)

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.identifiability.covariance import SignedProduct, WeightedCovariance, weighted_product
+from jepatlas.identifiability.covariance import UnitProducts, WeightedCovariance
 from jepatlas.identifiability.preconditions.white_pairs import (
     DRAWS,
     WhitePairs,
@@ -121,7 +121,7 @@ def _rates(pairs: WhitePairs) -> Callable[[np.ndarray], np.ndarray]:
     Directions without variance under the weights are left out: a resample may omit the few rows that carry one.
     """
     dim = pairs.h.shape[1]
-    covariance = WeightedCovariance(np.concatenate([pairs.h, pairs.h_next], axis=1))
+    covariance = WeightedCovariance(np.concatenate([pairs.h, pairs.h_next], axis=1), pairs.units)
 
     def rates(weights: np.ndarray) -> np.ndarray:
         joint = covariance(weights)
@@ -192,11 +192,9 @@ def reversibility(pairs: WhitePairs) -> Verdict:
     def ratio(matrix: np.ndarray) -> float:
         return float(np.linalg.norm(matrix - matrix.T) / scale)
 
-    signed = SignedProduct(pairs.h, pairs.h_next)
-    null = mean_and_quantile(ratio(signed(sign)) for sign in pairs.signs("reversibility null"))
-    estimate = pairs.estimate(
-        "reversibility", lambda weights: ratio(weighted_product(pairs.h, pairs.h_next, weights)), minimum=0.0
-    )
+    products = UnitProducts(pairs.h, pairs.h_next, pairs.units)
+    null = mean_and_quantile(ratio(products(sign)) for sign in pairs.unit_signs("reversibility null"))
+    estimate = pairs.estimate("reversibility", lambda weights: ratio(products(weights)), minimum=0.0)
     return judge(
         "reversibility",
         estimate,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from jepatlas.core.arrays import group_numbers
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
+from jepatlas.identifiability.covariance import resampling_units
 from jepatlas.identifiability.dimension.rank import PrincipalAxes
 
 __all__ = ["DRAWS", "WhitePairs", "add_in_quadrature", "judge", "mean_and_quantile"]
@@ -43,6 +45,11 @@ class WhitePairs:
     def groups(self) -> int:
         return int(self.labels.max()) + 1
 
+    @cached_property
+    def units(self) -> np.ndarray:
+        """What each row is resampled with, (b,)."""
+        return resampling_units(len(self.h), self.labels, 2 * self.h.shape[1])
+
     def rng(self, name: str) -> np.random.Generator:
         return numpy_generator(self.seed, f"audit/{name}")
 
@@ -62,13 +69,19 @@ class WhitePairs:
         self, name: str, statistic: Callable[[np.ndarray], Mapping[str, float]], minimum: Mapping[str, float]
     ) -> dict[str, Estimate]:
         """Intervals of several statistics, centred at the value, which has the bias of one sample, as the null has."""
-        draws = bootstrap(statistic, len(self.h), self.rng(name), groups=self.labels, replicates=DRAWS, centred=True)
+        draws = bootstrap(statistic, len(self.h), self.rng(name), groups=self.units, replicates=DRAWS, centred=True)
         return {key: replace(found, low=max(found.low, minimum[key])) for key, found in draws.items()}
 
     def signs(self, name: str) -> Iterator[np.ndarray]:
         """Random signs of the rows, equal within groups: a null for statistics that are symmetric about zero."""
         rng = self.rng(name)
         return (rng.choice([-1.0, 1.0], self.groups)[self.labels] for _ in range(DRAWS))
+
+    def unit_signs(self, name: str) -> Iterator[np.ndarray]:
+        """Random signs of the rows, equal within resampling units."""
+        rng = self.rng(name)
+        units = int(self.units.max()) + 1
+        return (rng.choice([-1.0, 1.0], units)[self.units] for _ in range(DRAWS))
 
 
 def judge(name: str, estimate: Estimate, null: tuple[float, float], relevant: float, *, good: str, bad: str) -> Verdict:

@@ -18,12 +18,11 @@ from typing import Self
 
 import numpy as np
 
-from jepatlas.core.arrays import group_numbers
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, whitener
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import bootstrap
-from jepatlas.identifiability.covariance import WeightedCovariance
+from jepatlas.identifiability.covariance import WeightedCovariance, resampling_units
 from jepatlas.identifiability.standards import UNEXPLAINED
 from jepatlas.identifiability.validation import (
     as_arrays,
@@ -37,7 +36,6 @@ from jepatlas.identifiability.validation import (
 __all__ = ["bound", "bound_terms", "bound_verdicts", "theorem_verdicts", "whitened_bound"]
 
 SIGNED = ("delta", "gap")  # the other terms are non-negative
-BLOCKS = 200  # resampled units: intervals need no more, and sums over blocks are quick
 Terms = Mapping[str, Estimate]
 
 
@@ -58,7 +56,7 @@ def bound(
     h, h_next, groups = as_arrays(h=h, h_next=h_next, groups=groups)
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
-    labels = _blocks(len(h), groups)
+    labels = resampling_units(len(h), groups, h.shape[1])
     return _estimates([_BlockSums.of(h, h_next, labels)], len(h), rho, rng, replicates)
 
 
@@ -77,7 +75,7 @@ def whitened_bound(
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
     check_split(split, len(h))
-    labels = _blocks(len(h), groups)
+    labels = resampling_units(len(h), groups, h.shape[1])
     parts = []
     for fit, score in (split, split[::-1]):
         white = whitener(np.concatenate([h[fit], h_next[fit]]))
@@ -106,13 +104,6 @@ def _terms(covariance: np.ndarray, loss: float, rho: float) -> dict[str, float]:
     gap = delta / (2 * rho * (1 - rho))
     excess = max(gap, 0.0)
     return {"epsilon": epsilon, "delta": delta, "gap": gap, "bound": excess + (epsilon + excess) ** 2}
-
-
-def _blocks(rows: int, groups: np.ndarray | None) -> np.ndarray:
-    """The block of each row: some consecutive rows, or some of the groups. Blocks are resampled as a whole."""
-    labels = group_numbers(groups, rows)
-    count = int(labels.max()) + 1
-    return labels * min(count, BLOCKS) // count
 
 
 @dataclass(frozen=True)
