@@ -105,11 +105,11 @@ def read_idx(path: Path, axes: int) -> np.ndarray:
             data = file.read()
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} cannot be read: {error}. The download may be incomplete.") from error
-    header = np.frombuffer(data[: 4 + 4 * axes], ">u4")
-    if len(header) <= axes or header[0] != MAGIC + axes:
+    length = 4 + 4 * axes
+    if len(data) < length or int.from_bytes(data[:4], "big") != MAGIC + axes:
         raise InputError(f"{path} is not an IDX file of bytes with {axes} axes.")
-    shape = tuple(int(length) for length in header[1:])
-    expected = 4 + 4 * axes + int(np.prod(shape, dtype=np.int64))
+    shape = tuple(int(size) for size in np.frombuffer(data, ">u4", count=axes, offset=4))
+    expected = length + int(np.prod(shape, dtype=np.int64))
     if len(data) != expected or min(shape) < 1:
         raise InputError(f"{path} has {len(data)} bytes, but its shape {shape} needs {expected}. Is it cut short?")
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * axes).reshape(shape)
+    return np.frombuffer(data, np.uint8, offset=length).reshape(shape)
