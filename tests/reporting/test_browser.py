@@ -232,3 +232,18 @@ def test_sample_images_are_enlarged_and_row_names_stay_visible(browser, tmp_path
     name = visit.page.locator(".samples th").first.bounding_box()
     assert name is not None and name["x"] >= 0
     visit.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_toolbar_covers_no_data(browser, run, tmp_path, width):
+    visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"), width=width)
+    for number in range(visit.page.locator(".figure").count()):
+        figure = visit.page.locator(".figure").nth(number)
+        if figure.locator(".nsewdrag").count():
+            figure.scroll_into_view_if_needed()
+            figure.hover()
+            bar = figure.locator(".modebar").bounding_box()
+            data = figure.locator(".nsewdrag").first.bounding_box()
+            assert bar["y"] + bar["height"] <= data["y"] + 1 and 0 <= bar["x"] and bar["x"] + bar["width"] <= width
+    visit.check()
+    visit.page.close()

@@ -12,11 +12,13 @@ import numpy as np
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.training import SweepResult
 
 __all__ = ["sweep_csv", "sweep_record"]
 
 SEED = "seed"
+WIDE = 20  # positive values that span such a factor are drawn on a logarithmic axis
 
 Settings = Mapping[str, str]
 """The varied options of a run, and their values."""
@@ -35,7 +37,7 @@ def sweep_record(results: Sequence[SweepResult], settings: Sequence[Settings], m
         verdict = _verdict(result, metric)
         numbers = [None, None, None] if verdict is None else [float(verdict[key]) for key in ("value", "low", "high")]
         rows.append([result.name, result.status, *(chosen[name] for name in options), *numbers])
-    columns = ["run", "status", *options, metric, "low", "high"]
+    columns = ["run", "status", *options, plain_name(metric), "low", "high"]
     figures = [_curves(results, settings, option, metric) for option in options if option != SEED]
     return Record(
         title="Sweep",
@@ -76,15 +78,17 @@ def _curves(results: Sequence[SweepResult], settings: Sequence[Settings], option
         if verdict is None:
             continue
         others = [f"{name}={value}" for name, value in chosen.items() if name not in (option, SEED)]
-        lines.setdefault(", ".join(others) or metric, {}).setdefault(x, []).append(verdict)
-    if len({x for line in lines.values() for x in line}) < 2:
+        lines.setdefault(", ".join(others) or plain_name(metric), {}).setdefault(x, []).append(verdict)
+    places = {x for line in lines.values() for x in line}
+    if len(places) < 2:
         return None
     return Curves(
-        title=f"{metric} over {option}",
+        title=f"{plain_name(metric)} over {option}",
         note="Bands are 95% intervals of single runs, or from the smallest to the largest value of several seeds.",
         series=[_curve(name, line) for name, line in lines.items()],
         x_label=option,
-        y_label=metric,
+        y_label=plain_name(metric),
+        log_x=min(places) > 0 and max(places) >= WIDE * min(places),
     )
 
 
