@@ -470,7 +470,7 @@ def test_results_of_a_sweep_are_a_record_with_curves(elsewhere: Path, capsys: Ca
     assert curve.y == pytest.approx([0.7, 0.3]) and curve.low == [0.5, 0.2] and curve.high == [0.9, 0.4]
     record.save(elsewhere / "grid", "sweep")
     assert call("report", "grid") == 0
-    assert "r2 over lr" in Path("grid/report.html").read_text()
+    assert f"{plain_name('r2')} over lr" in Path("grid/report.html").read_text()
     single = sweep_record(results[::2], settings[::2], "r2", seed=0).figures[0]
     assert (
         isinstance(single, Curves) and single.series is not None and single.series[0].low == pytest.approx([0.4, 0.1])

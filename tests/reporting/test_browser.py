@@ -244,6 +244,6 @@ def test_the_toolbar_covers_no_data(browser, run, tmp_path, width):
             figure.hover()
             bar = figure.locator(".modebar").bounding_box()
             data = figure.locator(".nsewdrag").first.bounding_box()
-            assert bar["y"] + bar["height"] <= data["y"] + 1 and 0 <= bar["x"] and bar["x"] + bar["width"] <= width
+            assert bar["y"] + bar["height"] <= data["y"] + 1 and bar["x"] >= 0 and bar["x"] + bar["width"] <= width
     visit.check()
     visit.page.close()
