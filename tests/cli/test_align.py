@@ -109,7 +109,9 @@ def test_groups_labels_layers_and_raw_inputs(capsys: Captured):
     assert "PCA of raw input" in out and "random network" in out and "swapped groups" in out
     record = json.loads(Path("out/records/align.json").read_text())
     kinds = [figure["kind"] for figure in record["figures"]]
-    assert kinds == ["images", "scatter", "curves", "heatmap"], "raw inputs of 6 × 5 numbers are shown as images"
+    assert kinds == ["images", "scatter", "curves", "curves", "heatmap"], (
+        "raw inputs of 6 × 5 numbers are shown as images"
+    )
     assert record["figures"][1]["panels"][0]["color"] == "label"
     names = {verdict["name"] for verdict in record["verdicts"]}
     assert {"r2_beyond_pca", "r2_beyond_untrained"} <= names
@@ -254,7 +256,7 @@ def test_measures_that_could_not_be_computed_have_a_reason(capsys: Captured):
         write(f"{name}.npy", h=h[:36])
     assert call("align", "a.npy", "b.npy", *QUICK) == 0
     out = capsys.readouterr().out
-    assert "· nos_10_common: " in out and "at least 22 rows" in out
+    assert "· nos_10_target: " in out and "at least 22 rows" in out
 
 
 BAD = [

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.alignment.within import SharedColumn
 from jepatlas.core.arrays import check_finite, check_rows
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
@@ -26,7 +27,7 @@ __all__ = [
 Progress = Callable[[int, int], None]
 """Called with the number of finished parts and the number of all parts."""
 
-PER_ROW = ("ids", "groups", "labels", "held", "raw", "untrained")
+PER_ROW = ("ids", "groups", "labels", "held", "within", "raw", "untrained")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Latents:
     layers: Mapping[str, np.ndarray] = field(default_factory=dict)  # each (b, d_l), first layer first
     held: np.ndarray | None = None  # (b,) True for states that the model was not trained on
     untrained: np.ndarray | None = None  # (b, d) latents of the same network before training
+    within: np.ndarray | None = None  # (b,) or (b, k) a column that is partialled out of the latents
 
     def __post_init__(self) -> None:
         if self.h.ndim != 2 or not self.h.size:
@@ -121,6 +123,24 @@ class PairedLatents:
     @property
     def labels(self) -> np.ndarray | None:
         return self.a.labels if self.a.labels is not None else self.b.labels
+
+    @property
+    def within(self) -> np.ndarray | None:
+        """The column that is partialled out of both sides."""
+        return self.a.within if self.a.within is not None else self.b.within
+
+    def within_column(self, shared: SharedColumn) -> PairedLatents:
+        """Both sides without the effect of the column."""
+        a, b = (
+            replace(
+                one,
+                h=shared.residual(one.h),
+                untrained=None if one.untrained is None else shared.residual(one.untrained),
+                layers={name: shared.residual(layer) for name, layer in one.layers.items()},
+            )
+            for one in (self.a, self.b)
+        )
+        return replace(self, a=a, b=b)
 
     @property
     def held(self) -> np.ndarray | None:

@@ -124,7 +124,9 @@ def align(
     raw: tuple[Any, Any] | None = None,
     names: tuple[str, str] | None = None,
     kind: MapKind = "ridge",
+    within: Any = None,
     blocks: int | None = None,
+    independent: bool = False,
     share: float | None = None,
     permutations: int = 99,
     rows: int = 500,
@@ -138,6 +140,9 @@ def align(
     Each of `a` and `b` is a numpy array, a torch tensor, a pandas DataFrame, a path, or a list of these, one for each
     episode. `ids` are the states of the rows of a and of b; without them row i belongs to row i. `groups` and `labels`
     are those of a's rows. `raw` are the inputs of both models, for the controls. With `blocks`, rows are a time series.
+    Without groups or blocks, near copies and time series are found and kept together, unless rows are `independent`.
+    What `within` explains, a column that both sides share (for each of a's rows, or the name of one in the files), is
+    removed from both first.
     `full` computes all metrics. The map is `alignment.map`; `alignment.migrate(probe)` moves a probe of a to b.
 
     >>> rng = np.random.default_rng(0)
@@ -151,15 +156,29 @@ def align(
         raise InputError(f"'names' must be a pair of texts, for a and for b, but {names!r} was given.")
     name_a, name_b = names or _names(a, b)
     rows_a, rows_b = _episodes("a", a), _episodes("b", b)
-    first = _latents("a", a, rows_a, name_a)
-    second = _latents("b", b, rows_b, name_b)
+    column = within if isinstance(within, str) and not Path(within).exists() else None
+    first = _latents("a", a, rows_a, name_a, column)
+    second = _latents("b", b, rows_b, name_b, column)
+    if column is not None and first.within is None and second.within is None:
+        raise InputError(f"'within' is '{column}', but neither 'a' nor 'b' is a file with such a column.")
     ids_a, ids_b = _both("ids", ids)
     raw_a, raw_b = _both("raw", raw)
     group_labels = _groups(groups, first, rows_a, rows_b)
     first = _with(first, "a", ids=ids_a, groups=group_labels, labels=labels, raw=raw_a)
+    if within is not None and column is None:
+        first = replace(first, within=_shared(within, len(first.h)))
     second = _with(second, "b", ids=ids_b, raw=raw_b)
     pairs: PairedLatents = match(first, second, intersect=intersect)
-    study = make_study(pairs, share=share, blocks=blocks, permutations=permutations, rows=rows, limit=limit, seed=seed)
+    study = make_study(
+        pairs,
+        share=share,
+        blocks=blocks,
+        permutations=permutations,
+        rows=rows,
+        limit=limit,
+        seed=seed,
+        independent=independent,
+    )
     return align_models(pairs, kind, study, metrics=tuple(METRICS) if full else MAIN)
 
 
@@ -190,8 +209,18 @@ def _episodes(name: str, given: Any) -> Matrix | None:
     return None if as_path(name, given) is not None else as_matrix(name, given)
 
 
-def _latents(name: str, given: Any, matrix: Matrix | None, title: str) -> Latents:
-    return read_latents(Path(given), name=title) if matrix is None else Latents(title, matrix.rows)
+def _latents(name: str, given: Any, matrix: Matrix | None, title: str, within: str | None) -> Latents:
+    return read_latents(Path(given), name=title, within=within) if matrix is None else Latents(title, matrix.rows)
+
+
+def _shared(within: Any, rows: int) -> np.ndarray:
+    """One value or several for each row."""
+    if getattr(within, "ndim", 1) == 2:
+        matrix = as_matrix("within", within).rows
+        if len(matrix) != rows:
+            raise InputError(f"'within' must have a value for each of the {rows} rows of 'a', but has {len(matrix)}.")
+        return matrix
+    return as_column("within", within, rows)
 
 
 def _groups(groups: Any, first: Latents, a: Matrix | None, b: Matrix | None) -> np.ndarray | None:

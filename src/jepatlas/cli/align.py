@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import tyro
@@ -27,17 +27,18 @@ from jepatlas.cli.output import (
 )
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import CONDITION_LIMIT
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.workflows.align import MapKind
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from jepatlas.alignment import Evidence, PairedLatents
-    from jepatlas.core.records import Record
+    from jepatlas.core.records import Record, Verdict
     from jepatlas.workflows.align import Alignment, Study
 
-ALWAYS_SHOWN = ("r2_trusted",)
-"""Metrics without a threshold that are shown without --full."""
+MOST_ADVICE = 2
+"""Failed checks of the map whose advice is shown without --full."""
 SIGNS = {"_common": "*", "_target": "→"}
 """Where a metric is computed, if not in the latents' own coordinates."""
 RECORDS = ("align", "stress")
@@ -78,6 +79,11 @@ class Align(Pairing):
     """Raw inputs of B."""
     map: MapKind = "ridge"
     """How the map is fitted. Ridge and robust standardise both sides and choose their penalty by held-out score."""
+    within: str | None = None
+    """A column that both sides share, such as the light or the time: what it explains is removed from both before the
+    map is fitted. The name of an array or column of A or B, or a file with a value for each row of A."""
+    independent: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Rows are independent: do not look for near copies or a time series among rows without --groups or --blocks."""
     share: float | None = None
     """Share of held-out rows (groups, time blocks). By default the rows that the files mark as held out, or half."""
     permutations: int = 99
@@ -119,6 +125,7 @@ def main(args: list[str]) -> int:
         rows=options.rows,
         limit=options.limit,
         seed=options.seed,
+        independent=options.independent,
     )
     rounds = study.rounds * (1 + len(control_names(pairs)))
     if not console.is_terminal:  # no progress bar; standard output is for the answer
@@ -152,6 +159,7 @@ def _read(options: Align) -> PairedLatents:
         groups=options.groups,
         labels=options.labels,
         raw=(options.raw_a, options.raw_b),
+        within=options.within,
         intersect=options.intersect,
     )
 
@@ -189,15 +197,32 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
     if failed:
         say(console, f"✗ No better than chance: {', '.join(failed)}.")
     others = [verdict for verdict in found.record.verdicts if verdict.name not in found.evidence]
-    shown = [one for one in others if full or one.passed is False or one.name in ALWAYS_SHOWN]
-    if shown:
-        console.print(verdict_table("The map", shown, console.width))
-    say_advice(console, others)
+    say(console, _directions(others))
+    failing = [one for one in others if one.passed is False]
+    if full:
+        console.print(verdict_table("The map", others, console.width))
+    say_advice(console, others if full else failing[:MOST_ADVICE])
+    if not full and len(failing) > MOST_ADVICE:
+        names = ", ".join(plain_name(one.name) for one in failing[MOST_ADVICE:])
+        say(console, f"✗ Also: {names}. Advice: --full.")
     for one in found.evidence.values():
         if not np.isfinite([one.estimate.value, one.estimate.low, one.estimate.high]).all():
             say(console, f"· {one.metric.name}: {one.verdict.advice}")
     if not full:
         say(console, f"{len(METRICS) - len(MAIN)} further metrics and properties of the map: show with --full.")
+
+
+def _directions(verdicts: Sequence[Verdict]) -> str:
+    """R² that counts all directions alike, and effective ranks."""
+    by_name = {one.name: one for one in verdicts}
+    unweighted = by_name["r2_unweighted"]
+    trusted = by_name.get("r2_trusted")
+    more = "" if trusted is None else f" On trusted pairs R² is {trusted.value:.3f}."
+    return (
+        f"By direction: R² {unweighted.value:z.3f} [{unweighted.low:z.3f}, {unweighted.high:z.3f}] unweighted; about "
+        f"{by_name['predicted_directions'].value:.1f} directions are predicted; effective ranks "
+        f"{by_name['rank_a'].value:.1f} and {by_name['rank_b'].value:.1f}.{more}"
+    )
 
 
 def _evidence_table(found: Alignment, full: bool) -> Table:
@@ -206,10 +231,9 @@ def _evidence_table(found: Alignment, full: bool) -> Table:
 
     titles = {PCA: "PCA of raw input", UNTRAINED: "untrained networks", RANDOM: "random network"}
     null = found.evidence["r2"].null_name
-    caption = (
-        "↑ higher is better, ↓ lower\n"
-        "* in the source's coordinates, by the inverse of the map\n→ in the target's, by the map"
-    )
+    caption = "↑ higher is better, ↓ lower; → in the target's coordinates, by the map"
+    if any(name.endswith("_common") for name in found.evidence):
+        caption += "\n* in the source's coordinates, by the inverse of the map"
     columns = [Column("held out", overflow="fold"), "value", "95% interval", null, "p"]
     if full:
         columns.append("effect")

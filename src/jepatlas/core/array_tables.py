@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ APART = ("id", "group", "label", "held", "raw", "untrained", "step", "state", "v
 """Names of columns that are not coordinates of a latent, and so are their plurals."""
 
 
-def read_csv(path: Path) -> Arrays:
+def read_csv(path: Path, apart: Collection[str] = ()) -> Arrays:
     with open(path, newline="", encoding="utf-8-sig") as file:  # Excel writes a byte order mark
         reader = csv.reader(file)
         lines = [(reader.line_num, row) for row in reader if row]
@@ -47,7 +48,8 @@ def read_csv(path: Path) -> Arrays:
         if len(row) != len(rows[0]):
             raise InputError(f"{path}: line {number} has {len(row)} cells, the first has {len(rows[0])}.")
     header = rows.pop(0) if _is_header(rows) else [str(i) for i in range(len(rows[0]))]
-    return _from_table(path, [(name, _column([row[i] for row in rows])) for i, name in enumerate(header)])
+    columns = [(name, _column([row[i] for row in rows])) for i, name in enumerate(header)]
+    return _from_table(path, columns, apart)
 
 
 def write_csv(arrays: Arrays) -> bytes:
@@ -59,7 +61,7 @@ def write_csv(arrays: Arrays) -> bytes:
     return buffer.getvalue().encode()
 
 
-def read_parquet(path: Path) -> Arrays:
+def read_parquet(path: Path, apart: Collection[str] = ()) -> Arrays:
     parquet = require("pyarrow.parquet", "interop", "Reading .parquet files")
     groups = parquet.read_metadata(path)
     check_size(sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups)), path)
@@ -71,7 +73,7 @@ def read_parquet(path: Path) -> Arrays:
             columns += [(f"{name}.{i}", part) for i, part in enumerate(np.stack(column).T)]
         else:
             columns.append((name, without_objects(name, column)))
-    return _from_table(path, columns)
+    return _from_table(path, columns, apart)
 
 
 def write_parquet(arrays: Arrays) -> bytes:
@@ -129,7 +131,7 @@ def _column(cells: list[str]) -> np.ndarray:
     return np.array([float(cell) if cell.strip() else np.nan for cell in cells])
 
 
-def _from_table(path: Path, columns: list[tuple[str, np.ndarray]]) -> Arrays:
+def _from_table(path: Path, columns: list[tuple[str, np.ndarray]], apart: Collection[str]) -> Arrays:
     matrices: dict[str, dict[Any, np.ndarray]] = {}
     plain: dict[Any, np.ndarray] = {}
     for name, column in columns:
@@ -140,14 +142,18 @@ def _from_table(path: Path, columns: list[tuple[str, np.ndarray]]) -> Arrays:
         place[key] = column
     plain = {name: column for name, column in plain.items() if not _is_index(name)}
     arrays = {stem: np.stack([parts[i] for i in sorted(parts)], 1) for stem, parts in matrices.items()}
-    return arrays | plain if matrices else _gathered(plain)
+    return arrays | plain if matrices else _gathered(plain, apart)
 
 
-def _gathered(plain: Arrays) -> Arrays:
-    """Numeric columns as one matrix `h`, except for those with another meaning."""
+def _gathered(plain: Arrays, others: Collection[str]) -> Arrays:
+    """Numeric columns as one matrix `h`, except for `others` and those with another meaning."""
     names = {_stem(name) for name in plain}
     numeric = {name: column for name, column in plain.items() if column.dtype.kind in "fiub"}
-    h = {name: column for name, column in numeric.items() if not (_is_apart(_stem(name), names) or is_id(name, column))}
+    h = {
+        name: column
+        for name, column in numeric.items()
+        if not (name in others or _is_apart(_stem(name), names) or is_id(name, column))
+    }
     apart = {name: column for name, column in plain.items() if name not in h}
     # states are matrices, also if they have one dimension
     apart |= {name: column[:, None] for name, column in apart.items() if name in (*STATES, *SUCCESSORS)}

@@ -12,7 +12,7 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,8 @@ __all__ = [
 
 Arrays = dict[str, np.ndarray]
 
+CHECKED = 1 << 22  # numbers
+
 _BROKEN = (
     ValueError,
     OSError,
@@ -50,25 +52,25 @@ _BROKEN = (
 )
 
 
-def read_arrays(path: Path | str, *, keep_half: bool = False) -> Arrays:
+def read_arrays(path: Path | str, *, keep_half: bool = False, apart: Collection[str] = ()) -> Arrays:
     """All arrays of a file by name; the array of a .npy file is called `h`.
 
     Half precision becomes float32, without loss, because linear algebra needs it. `keep_half` keeps float16, from which
-    an audit derives the rounding error of energies.
+    an audit derives the rounding error of energies. Columns of a table in `apart` are arrays of their own.
     """
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in _READERS:
         raise InputError(f"{path}: files of type '{path.suffix}' cannot be read. Known: {', '.join(_READERS)}.")
     if shards := shards_of(path):
-        parts = [read_arrays(shard, keep_half=keep_half) for shard in shards]
+        parts = [read_arrays(shard, keep_half=keep_half, apart=apart) for shard in shards]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
     if not path.stat().st_size:
         raise InputError(f"{path} is empty (0 bytes). Write it again.")
     try:
-        arrays = _READERS[kind](path)
+        arrays = _READERS[kind](path, apart) if kind in TABLES else _READERS[kind](path)
     except InputError:
         raise
     except _BROKEN as error:
@@ -109,7 +111,7 @@ def write_arrays(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
     kind = path.suffix.lower()
     if kind not in _WRITERS:
         raise InputError(f"{path}: files of type '{path.suffix}' cannot be written. Known: {', '.join(_WRITERS)}.")
-    if kind in (".csv", ".parquet"):
+    if kind in TABLES:
         check_rows(arrays)
     write_bytes(path, _WRITERS[kind]({name: without_objects(name, array) for name, array in arrays.items()}))
 
@@ -123,13 +125,21 @@ def check_finite(name: str, array: np.ndarray) -> None:
         )
     if array.dtype.kind not in "fiub":
         raise InputError(f"'{name}' must hold numbers, but it holds {array.dtype}. Does one of its columns hold text?")
-    bad = ~np.isfinite(array)
-    if bad.any():
+    if not _all_finite(array):
+        bad = ~np.isfinite(array)
         row = int(np.flatnonzero(bad.reshape(len(array), -1).any(1))[0])
         raise InputError(
             f"'{name}' has {int(bad.sum())} NaN or infinite values (first in row {row}){_bad_columns(bad)}. "
             "Remove those rows, or find out what produced them."
         )
+
+
+def _all_finite(array: np.ndarray) -> bool:
+    """Checked in parts, so that the mask of an array mapped from disk takes little memory."""
+    if array.size <= CHECKED:
+        return bool(np.isfinite(array).all())
+    step = max(1, CHECKED * len(array) // array.size)
+    return all(np.isfinite(array[start : start + step]).all() for start in range(0, len(array), step))
 
 
 def _bad_columns(bad: np.ndarray) -> str:
@@ -158,7 +168,7 @@ def check_rows(arrays: Mapping[str, np.ndarray]) -> None:
 
 def _read_npy(path: Path) -> Arrays:
     with open(path, "rb") as file:
-        return {"h": read_numpy(file, path.stat().st_size, path)}
+        return {"h": read_numpy(file, path.stat().st_size, path, mapped=True)}
 
 
 def _read_npz(path: Path) -> Arrays:
@@ -203,7 +213,8 @@ def _write_safetensors(arrays: Arrays) -> bytes:
     return safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 
-_READERS = {
+TABLES = (".csv", ".parquet")
+_READERS: dict[str, Callable[..., Arrays]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".safetensors": _read_safetensors,

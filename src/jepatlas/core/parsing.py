@@ -31,6 +31,9 @@ __all__ = [
     "safetensors_metadata",
 ]
 
+LARGE = 1 << 26
+"""Bytes from which an array may be mapped from disk instead of read."""
+
 UNPICKLING = (
     "which are not read, because unpickling can run foreign code. Save numbers or strings, for example with "
     "numpy.save(path, array.astype(float))."
@@ -113,8 +116,11 @@ def safetensors_metadata(data: bytes, source: object) -> dict[str, str]:
     return texts
 
 
-def read_numpy(file: IO[bytes], size: int, source: object) -> np.ndarray:
-    """The array of a .npy file of `size` bytes; nothing is unpickled."""
+def read_numpy(file: IO[bytes], size: int, source: object, *, mapped: bool = False) -> np.ndarray:
+    """The array of a .npy file of `size` bytes; nothing is unpickled.
+
+    If `mapped`, a large array stays on disk. It can be written to, but that does not change the file.
+    """
     magic = np.lib.format.MAGIC_PREFIX
     start = file.read(len(magic))
     if start[:1] == b"\x80":  # the first byte of every pickle since protocol 2
@@ -142,6 +148,9 @@ def read_numpy(file: IO[bytes], size: int, source: object) -> np.ndarray:
         raise InputError(
             f"{source} declares an array of shape {shape} and type {dtype}, but has only {size} bytes. Is it cut short?"
         )
+    if mapped and needed >= LARGE:
+        order = "F" if fortran_order else "C"
+        return np.asarray(np.memmap(file, dtype, "c", offset=file.tell(), shape=shape, order=order))
     buffer = bytearray(needed)
     if file.readinto(buffer) != needed:  # type: ignore[attr-defined]
         raise InputError(f"{source} ends before its array does. Was it cut short?")

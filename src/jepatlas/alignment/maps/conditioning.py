@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jepatlas.alignment.directions import effective_rank
 from jepatlas.core.linear import distance_from_identity
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.linear_moments import PairMoments, live_directions
@@ -71,7 +72,7 @@ class Conditioning:
             singular_values=sigma,
             condition=float(sigma[0] / sigma[full - 1]) if rank >= full else float("inf"),
             rank=rank,
-            effective_rank=_effective_rank(sigma),
+            effective_rank=effective_rank(np.square(sigma / (sigma[0] or 1.0))),
             orthogonality=None if moments is None else _orthogonality(_whitened(raw, moments)),
             orthogonality_raw=_orthogonality(raw_sigma),
             orthogonality_scaled=_orthogonality(raw_sigma / np.sqrt(mean_square)) if mean_square > 0 else 1.0,
@@ -223,12 +224,6 @@ def lacks_one_mean(scatter: np.ndarray) -> bool:
     values, vectors = np.linalg.eigh(scatter / spread[:, None] / spread)
     dead = values <= _ROUNDED * values[-1]
     return bool(dead.sum() == 1 and abs(np.sign(vectors[:, 0]).sum()) == len(scatter))
-
-
-def _effective_rank(sigma: np.ndarray) -> float:
-    share = np.square(sigma / sigma[0]) if sigma[0] > 0 else np.zeros(1)
-    share = share[share > 0] / max(share.sum(), 1.0)
-    return float(np.exp(-share @ np.log(share))) if len(share) else 0.0
 
 
 def _orthogonality(sigma: np.ndarray) -> float:

@@ -14,30 +14,36 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from jepatlas.alignment import (
     METRICS,
     Evidence,
-    FittedMap,
     LinearProbe,
     PairedLatents,
-    RobustMap,
     migrate,
     pca_control,
     untrained_control,
 )
+from jepatlas.alignment.directions import TargetDirections
+from jepatlas.alignment.within import SharedColumn
 from jepatlas.core.figures import Table
-from jepatlas.core.linear import r2
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.provenance import provenance
-from jepatlas.core.records import Estimate, Record, Verdict
+from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.core.stats import bootstrap
 from jepatlas.core.verdict_names import plain_name
 from jepatlas.results import Result
+from jepatlas.workflows.align.align_checks import directions_figure, directions_found, warp_hint
 from jepatlas.workflows.align.align_figures import layers_figure, pairs_figure, projections, spectrum_figure
 from jepatlas.workflows.align.align_options import MapKind
+from jepatlas.workflows.align.align_robust import (
+    Finding,
+    distrusted,
+    distrusted_note,
+    distrusted_verdict,
+    robust_disagreement,
+    trusted_r2,
+)
 from jepatlas.workflows.align.align_study import BRIEF, MAIN, Fit, Study, fit_map, gather
 
 __all__ = ["PCA", "RANDOM", "UNTRAINED", "Alignment", "Controls", "align", "control_names"]
@@ -58,9 +64,6 @@ IF_ONLY_RANDOM = (
     " This does not show that training helps: the untrained networks may align as well. Store their latents as "
     "'untrained' in both files (jepatlas encode does)."
 )
-MISMATCHED = 0.05
-"""Share of distrusted pairs above which they are more than the tail of the noise."""
-MOST_NAMED = 8
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +73,8 @@ class Alignment(Result):
     map: LinearMap
     evidence: Mapping[str, Evidence]
     controls: Controls
+    undecided: bool = False
+    """Whether few pairs, or mismatched ones, decide the held-out R²."""
 
     record_name: ClassVar[str] = "align"
 
@@ -77,7 +82,8 @@ class Alignment(Result):
     def passed(self) -> bool | None:
         """Whether the map predicts held-out rows of b better than chance and than their mean; None if undecided."""
         r2 = self.evidence["r2"]
-        return r2.estimate.low > 0 if r2.passed else r2.passed
+        answer = r2.estimate.low > 0 if r2.passed else r2.passed
+        return None if self.undecided and not answer else answer
 
     def migrate(self, probe: Any) -> LinearProbe:
         """A probe of a, or a linear classifier of scikit-learn, as a probe of b, through the inverse of the map."""
@@ -103,38 +109,59 @@ def align(
 
     Controls need raw inputs or untrained latents of both models. Metrics with a verdict are measured in any case.
     """
+    shared = None
+    if pairs.within is not None:
+        shared = SharedColumn(pairs.within, study.split.fit)
+        pairs = pairs.within_column(shared)
     a, b, rows = pairs.a.h, pairs.b.h, study.split.fit
-    fitted = fit_map(kind, a[rows], b[rows], None if study.groups is None else study.groups[rows])
+    fit = partial(fit_map, kind)
+    fitted = fit(a[rows], b[rows], None if study.groups is None else study.groups[rows])
     names = [name for name in METRICS if name in metrics or name in MAIN]
-    evidence = gather(a, b, partial(fit_map, kind), study, names, fitted=fitted)
-    controls = _gather_controls(pairs, partial(fit_map, kind), study)
+    evidence = gather(a, b, fit, study, names, fitted=fitted)
+    controls = _gather_controls(pairs, fit, study, shared)
     held_out = pairs.rows(study.scored)
-    scatters, arrays = projections(held_out, fitted.map_.apply(held_out.a.h), umap=umap, seed=study.seed)
+    mapped = fitted.map_.apply(held_out.a.h)
+    scatters, arrays = projections(held_out, mapped, umap=umap, seed=study.seed)
     images, image_arrays = pairs_figure(held_out)
     layers = layers_figure(held_out)
-    distrusted = _distrusted(fitted, pairs, rows)
+    directions = TargetDirections.of(held_out.b.h, mapped, fitted.moments_)
+    narrow = directions_found(directions, pairs, study, evidence["r2"])
+    robust = Finding() if kind == "robust" else robust_disagreement(pairs, fit, study, evidence["r2"])
+    warped = Finding() if robust.text else warp_hint(pairs, fit, study, fitted.map_, evidence["r2"])
+    which = distrusted(fitted, pairs, rows)
     verdicts = [
         *(evidence[name].verdict for name in MAIN),
+        *narrow.verdicts,
+        *robust.verdicts,
+        *warped.verdicts,
         *_control_verdicts(evidence["r2"], controls),
         *fitted.conditioning_.verdicts(len(rows)),
     ]
-    summary = [_summary(pairs, evidence["r2"], controls)]
-    if distrusted is not None:
-        arrays["distrusted"] = distrusted
-        verdicts += [_distrusted_verdict(distrusted, len(rows)), *_trusted_r2(fitted, pairs, study, evidence["r2"])]
-        summary.append(_distrusted_note(distrusted, len(rows)))
+    sentences = [robust.text or narrow.text, study.note, _summary(pairs, evidence["r2"], controls), warped.text]
+    if which is not None:
+        arrays["distrusted"] = which
+        verdicts += [distrusted_verdict(which, len(rows)), *trusted_r2(fitted, pairs, study, evidence["r2"])]
+        sentences.append(distrusted_note(which, len(rows)))
+    if shared is not None:
+        sentences.append("What the column given by 'within' explains was removed from both sides first.")
     record = Record(
         title=f"{pairs.a.name} → {pairs.b.name}",
-        summary=" ".join([*summary, *pairs.left_out_note]),
+        summary=" ".join([*filter(None, sentences), *pairs.left_out_note]),
         provenance=provenance(study.seed)
         | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(held_out)}
         | pairs.provenance,
         verdicts=tuple(verdicts),
-        figures=(*images, *scatters, spectrum_figure(fitted.map_), *([layers] if layers else [])),
+        figures=(
+            *images,
+            *scatters,
+            directions_figure(directions),
+            spectrum_figure(fitted.map_),
+            *([layers] if layers else []),
+        ),
         tables=(_metrics_table(evidence), _controls_table({"the models": evidence} | controls)),
         arrays=arrays | image_arrays,
     )
-    return Alignment(record, fitted.map_, evidence, controls)
+    return Alignment(record, fitted.map_, evidence, controls, undecided=bool(robust.text))
 
 
 def _summary(pairs: PairedLatents, r2: Evidence, controls: Controls) -> str:
@@ -142,7 +169,7 @@ def _summary(pairs: PairedLatents, r2: Evidence, controls: Controls) -> str:
     if np.isnan(r2.estimate.value):
         return f"Nothing is aligned: {b} does not vary in the held-out rows, so there is nothing to predict."
     if r2.passed is None:
-        why = r2.too_few or "its interval is not defined for so few rows"
+        why = r2.too_few or r2.too_short or "its interval is not defined for so few rows"
         return f"Undecided whether a linear map predicts {b} from {a} (held-out R² {r2.cell}): {why}."
     if not r2.passed:
         return f"Nothing is aligned: a linear map predicts {b} from {a} no better than chance (held-out R² {r2.cell})."
@@ -192,10 +219,14 @@ def control_names(pairs: PairedLatents) -> list[str]:
     return names
 
 
-def _gather_controls(pairs: PairedLatents, fit: Fit, study: Study) -> dict[str, dict[str, Evidence]]:
+def _gather_controls(
+    pairs: PairedLatents, fit: Fit, study: Study, shared: SharedColumn | None
+) -> dict[str, dict[str, Evidence]]:
     found: dict[str, dict[str, Evidence]] = {}
     for name in control_names(pairs):
         a, b = _control_latents(name, pairs, study)
+        if shared is not None and name != UNTRAINED:  # of untrained latents it is already removed
+            a, b = shared.residual(a), shared.residual(b)
         found[name] = gather(a, b, fit, study, BRIEF)
     return found
 
@@ -259,61 +290,3 @@ def _control_sentence(name: str, r2: Evidence, control: Evidence) -> str:
     else:
         relation = "not significantly different"
     return f"The R² of {name} is {relation}: {control.cell}."
-
-
-# --- robust maps ---
-
-
-def _distrusted(fitted: FittedMap, pairs: PairedLatents, rows: np.ndarray) -> np.ndarray | None:
-    """Ids (or rows of a) of the pairs that a robust fit distrusts; None for other fits."""
-    if not isinstance(fitted, RobustMap):
-        return None
-    which = rows[fitted.distrusted_]
-    return which if pairs.a.ids is None else pairs.a.ids[which]
-
-
-def _distrusted_note(distrusted: np.ndarray, pairs: int) -> str:
-    note = "All held-out pairs are scored, including mismatched ones."
-    share = len(distrusted) / pairs
-    return f"{share:.0%} of the fitted pairs are distrusted. {note}" if share > MISMATCHED else note
-
-
-def _distrusted_verdict(distrusted: np.ndarray, pairs: int) -> Verdict:
-    share = len(distrusted) / pairs
-    named = ", ".join(map(str, distrusted[:MOST_NAMED])) + (", …" if len(distrusted) > MOST_NAMED else "")
-    return Verdict.judge(
-        "distrusted",
-        Estimate.exact(share, pairs),
-        direction="lower",
-        threshold=MISMATCHED,
-        good="Share of pairs that do not fit the others and have little weight. So few can be chance.",
-        bad=f"Share of pairs that do not fit the others and have little weight. Check {named} (all are in the array "
-        "'distrusted' of the record).",
-    )
-
-
-def _trusted_r2(fitted: FittedMap, pairs: PairedLatents, study: Study, given: Evidence) -> list[Verdict]:
-    """R² on the held-out pairs that are trusted by a second robust fit, which is independent of the scored map.
-
-    If no map predicts anything, all pairs are trusted; therefore the null is that of all pairs.
-    """
-    held = np.sort(study.split.score)
-    a, b = pairs.a.h[held], pairs.b.h[held]
-    groups = None if study.groups is None else study.groups[held]
-    second = clone(fitted)
-    assert isinstance(second, RobustMap)
-    kept = np.setdiff1d(np.arange(len(held)), second.fit(a, b, groups).distrusted_)
-    if groups is not None and len(np.unique(groups[kept])) < 2:
-        return []
-    truth, predicted = b[kept], fitted.map_.apply(a[kept])
-    estimate = bootstrap(
-        lambda weights: {"r2": r2(truth, predicted, weights)},
-        len(kept),
-        numpy_generator(study.seed, "trusted"),
-        groups=None if groups is None else groups[kept],
-    )["r2"]
-    advice = (
-        f"R² on the {len(kept)} of {len(held)} held-out pairs that a separate robust fit trusts; 'r2' is that of all "
-        "pairs. It is optimistic, because these pairs were selected for their fit."
-    )
-    return [Verdict.judge("r2_trusted", estimate, direction="higher", null=given.null.mean, good=advice)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +24,10 @@ from jepatlas.alignment import (
     split_rows,
     time_blocks,
 )
+from jepatlas.alignment.dependence import Dependence, find_dependence
 from jepatlas.alignment.nulls import permutation_null
 from jepatlas.alignment.splits import group_labels
+from jepatlas.alignment.within import SharedColumn
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, subsample
 from jepatlas.core.linear_map import CONDITION_LIMIT
@@ -57,15 +60,12 @@ STRETCHES = 4
 """A single group is cut into so many stretches of neighbouring rows, one of which chooses the penalty."""
 
 
-BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common", "dsc_target", "nos_10_target")
+BRIEF = ("r2", "cka_debiased", "dsc_target", "nos_10_target")
 """Metrics that are compared with controls."""
 MAIN = (
     "r2",
     "mse_per_dim",
     "cka_debiased",
-    "cka_debiased_common",
-    "dsc_common",
-    "nos_10_common",
     "dsc_target",
     "nos_10_target",
 )
@@ -92,6 +92,10 @@ class Study:
     """Largest number of held-out rows to score; many metrics compare every row with every other row."""
     limit: float = CONDITION_LIMIT
     """Condition number above which directions are left out of the map's inverse."""
+    note: str = ""
+    """How dependent rows that were given without groups are kept together; empty if they are independent."""
+    times: float = math.inf
+    """Length of a time series in correlation times, if it was found to be one."""
     advance: Callable[[], object] = lambda: None
     """Called after each of the `rounds` of measurements, for a progress bar."""
 
@@ -158,10 +162,44 @@ def make_study(
     rows: int = 500,
     limit: float = CONDITION_LIMIT,
     seed: int = 0,
+    independent: bool = False,
 ) -> Study:
-    """The study of one alignment, with its rows to fit and to score (see `study_split`)."""
-    split, groups = study_split(pairs, numpy_generator(seed, "align split"), share=share, blocks=blocks)
-    return Study(split, groups, blocks, seed, permutations, rows=rows, limit=limit)
+    """The study of one alignment, with its rows to fit and to score (see `study_split`).
+
+    Near copies and time series that are given without groups or blocks are found (see `find_dependence`), unless rows
+    are declared `independent`. Dependent rows stay together in the split (unless the files mark it), in intervals and
+    in permutations.
+    """
+    rng = numpy_generator(seed, "align split")
+    if independent or blocks is not None or pairs.groups is not None:
+        split, groups = study_split(pairs, rng, share=share, blocks=blocks)
+        return Study(split, groups, blocks, seed, permutations, rows=rows, limit=limit)
+    sides = pairs.a.h, pairs.b.h
+    if pairs.within is not None:
+        shared = SharedColumn(pairs.within, np.arange(len(pairs)))
+        sides = shared.residual(sides[0]), shared.residual(sides[1])
+    found = find_dependence(*sides, seed)
+    split = marked_split(pairs, share, None)
+    note = _dependence_note(found, len(pairs), marked=split is not None)
+    groups = found.groups if found.block is None else time_blocks(len(pairs), found.block)
+    if split is None:
+        split = split_rows(len(pairs), rng, groups=groups, share=HALF if share is None else share)
+    return Study(split, groups, found.block, seed, permutations, rows=rows, limit=limit, note=note, times=found.times)
+
+
+def _dependence_note(found: Dependence, n: int, *, marked: bool) -> str:
+    if found.kind == "none":
+        return ""
+    undo = "If they are independent: --independent (in Python independent=True)."
+    if found.block is not None:
+        held = "" if marked else f"{n // found.block} time blocks of {found.block} rows are split, and "
+        return f"{found.what}: {held}pairs are shifted in time instead of shuffled. {undo}"
+    if found.groups is not None:
+        return f"{found.what}: whole clusters are {'' if marked else 'held out and '}shuffled. {undo}"
+    return (
+        f"Warning: {found.what}, and they are too many to be clustered, so R² and p are too good. Give the object or "
+        "episode of each row (--groups)."
+    )
 
 
 def study_split(
@@ -264,7 +302,7 @@ def gather(
     for name in names:
         whole = shifted or name in refitted
         units = study.units(len(a)) if whole else study.held_out_groups
-        found[name] = Evidence(METRICS[name], intervals[name], nulls[name], shifted, units)
+        found[name] = Evidence(METRICS[name], intervals[name], nulls[name], shifted, units, study.times)
     return found
 
 

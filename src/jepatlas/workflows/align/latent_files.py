@@ -29,12 +29,20 @@ def read_pair(
     groups: Path | None = None,
     labels: Path | None = None,
     raw: tuple[Path | None, Path | None] = (None, None),
+    within: str | None = None,
     intersect: bool = False,
 ) -> PairedLatents:
-    """Read the latents of two models and pair their rows (see `match`). Groups and labels are those of a's rows."""
+    """Read the latents of two models and pair their rows (see `match`). Groups and labels are those of a's rows.
+
+    `within` is the name of a column in either file, or a file with one value for each of a's rows.
+    """
     name_a, name_b = model_names([a, b])
-    first = read_latents(a, name=name_a, ids=ids[0], groups=groups, labels=labels, raw=raw[0])
-    second = read_latents(b, name=name_b, ids=ids[1], raw=raw[1])
+    first = read_latents(a, name=name_a, ids=ids[0], groups=groups, labels=labels, raw=raw[0], within=within)
+    second = read_latents(b, name=name_b, ids=ids[1], raw=raw[1], within=within)
+    if within is not None and first.within is None and second.within is None:
+        if not Path(within).is_file():
+            raise InputError(f"--within is '{within}', but {a} and {b} have no such column, and there is no such file.")
+        first = replace(first, within=_column(read_array(Path(within)), f"{within}: within"))
     return match(first, second, intersect=intersect)
 
 
@@ -72,13 +80,16 @@ def read_latents(
     groups: Path | None = None,
     labels: Path | None = None,
     raw: Path | None = None,
+    within: str | None = None,
 ) -> Latents:
     """Latents from a file in any format; arrays that it lacks may come from separate files.
+
+    `within` is the name of a column to partial out. The file may lack it.
 
     Arrays called `layer…` are the layers of the model, in the order of their numbers. Without an array `h`, the last
     layer is used. The name is that of the file unless it is given.
     """
-    arrays = read_arrays(path)
+    arrays = read_arrays(path, apart=() if within is None else (within,))
     _refuse_misspelt(path, arrays)
     _refuse_other_ids(path, arrays)
     layers = {key: arrays[key] for key in sorted(arrays, key=_layer_order) if key.startswith("layer")}
@@ -93,6 +104,8 @@ def read_latents(
     if (marks := arrays.get("held")) is not None:
         extra["held"] = _booleans(_column(marks, f"{path}: held"), f"{path}: held")
     extra["untrained"] = arrays.get("untrained")
+    if within is not None:
+        extra["within"] = _shared_column(path, within, arrays)
     return Latents(path.stem if name is None else name, h, layers=layers, **extra)
 
 
@@ -133,6 +146,15 @@ def _column(array: np.ndarray, what: str) -> np.ndarray:
     if array.ndim == 0 or array.size != len(array):
         raise InputError(f"{what} must be one value per row, but its shape is {array.shape}.")
     return array.reshape(len(array))
+
+
+def _shared_column(path: Path, name: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    if name == "h" or name.startswith("layer"):
+        raise InputError(f"--within is '{name}', but that is the latents. Name another column.")
+    column = arrays.get(name)
+    if column is not None and column.ndim not in (1, 2):
+        raise InputError(f"{path}: '{name}' must have one value per row, but its shape is {column.shape}.")
+    return column
 
 
 def _booleans(column: np.ndarray, what: str) -> np.ndarray:
@@ -195,11 +217,13 @@ def check_ids(*models: Latents) -> None:
 
 def _checked(a: Latents, b: Latents) -> PairedLatents:
     """Raise InputError if both sides have groups or labels that differ."""
-    for kind in ("groups", "labels"):
+    for kind in ("groups", "labels", "within"):
         first, second = getattr(a, kind), getattr(b, kind)
         if first is None or second is None:
             continue
-        wrong = np.flatnonzero(first != second)
+        if first.shape != second.shape:
+            raise InputError(f"The {kind} of {a.name} has shape {first.shape}, but that of {b.name} {second.shape}.")
+        wrong = np.flatnonzero((first != second).reshape(len(first), -1).any(1))
         if wrong.size:
             row = int(wrong[0])
             raise InputError(
