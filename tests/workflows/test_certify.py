@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jepatlas as ja
 from jepatlas.cli import main
 from jepatlas.core.arrays import write_arrays
 from jepatlas.reporting import read_chapters
@@ -299,3 +300,16 @@ def test_invalid_files_give_one_message(
     assert main(["certify", str(tmp_path / "bad.npz"), *words, "--out", str(tmp_path / "kept")]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize(("episodes", "firm"), [(6, False), (100, True)])
+def test_a_diagnosis_of_few_episodes_begins_with_that(episodes: int, firm: bool) -> None:
+    rng = np.random.default_rng(0)
+    z = np.cumsum(rng.standard_normal((episodes, 20, 3)), 1) * 0.05
+    z = (z - z.mean((0, 1))) / z.std((0, 1))
+    h = z @ rng.standard_normal((3, 3)) + 0.6 * rng.standard_normal(z.shape)
+    certificate = ja.certify(list(h[:, :-1]), list(h[:, 1:]), list(z[:, :-1]), quick=True)
+    assert certificate.diagnosis is not None and certificate.passed is False
+    first = certificate.summary().split(":")[0]
+    assert first.startswith("Too few") is not firm
+    assert (certificate["r2"].high - certificate["r2"].low < 0.2) is firm

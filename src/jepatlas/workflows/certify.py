@@ -66,6 +66,7 @@ ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next", "u", "z_next")
 ENCODED = ("ids", "labels", "held", "raw", "untrained", "times", "steps")
 """What `jepatlas encode` writes for other commands."""
 MAX_POINTS = 1500  # of a scatter plot
+WIDE_R2 = 0.5  # width of an interval of R² beyond which a diagnosis is not firm
 PANELS = {"z": "true state z", "x": "observation x", "h": "latent h", "h_rotated": "latent h, rotated to z"}
 BOUNDS = ("bound", "bound_whitened", "bound_rates")
 MISMATCH = ("state_directions", "minimal_r2_lost", "captured", "superposition")
@@ -205,7 +206,7 @@ def certificate(
         verdicts = certify(
             h, h_next, z, rho=used_rho, groups=groups, ladder=latent_ladder, seed=seed, replicates=replicates
         )
-    diagnosis = diagnose(verdicts)
+    diagnosis = _cautious(diagnose(verdicts), verdicts)
     checks: list[Verdict] = []
     if ladder is not None:
         checks = [*ladder.verdicts(h.shape[1], given_rho), *audit(h, h_next, groups=groups, seed=seed)]
@@ -249,6 +250,18 @@ def _pair_ladder(arrays: Mapping[str, np.ndarray], seed: int, *, exact: bool) ->
     check_matrices(x=x, x_next=x_next, h=arrays["h"])
     check_same_shape(x=x, x_next=x_next)
     return fit_pair_ladder(x, x_next, "observations", groups=groups, seed=seed, exact=exact, latents=latents)
+
+
+def _cautious(diagnosis: Diagnosis | None, verdicts: Sequence[Verdict]) -> Diagnosis | None:
+    """The diagnosis; if the interval of R² is wide, its sentence begins with that."""
+    r2 = next((verdict for verdict in verdicts if verdict.name == "r2"), None)
+    if diagnosis is None or r2 is None or r2.high - r2.low <= WIDE_R2:
+        return diagnosis
+    scarce = (
+        f"Too few pairs or groups for a firm diagnosis: R² may be anywhere from {_short(r2.low)} to {_short(r2.high)} "
+        "(95%). With more of them it may change. So far: "
+    )
+    return replace(diagnosis, sentence=scarce + diagnosis.sentence)
 
 
 def _passes(
