@@ -52,6 +52,7 @@ NAMES = {
     "paired": "views are correlated",
     "rho": "correlation ρ",
     "dimension": "independent directions",
+    "slowest_quadratic": "slowest quadratic function",
     "stationarity": "difference of views",
     "gaussianity": "distance from Gaussian",
     "coordinate_gaussianity": "worst coordinate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.identifiability.spectral.quadratic import slowest_quadratic
 from jepatlas.identifiability.spectral.solver import SpectrumSettings
 from jepatlas.identifiability.spectral.spectrum import Spectrum, nonlinear_rho, rho_of_spectrum, spectrum
 from jepatlas.identifiability.standards import UNEXPLAINED, epsilon_of_sampling
@@ -25,6 +26,8 @@ Source = Literal["latents", "observations"]
 MAX_PAIRS = 20_000
 PAIRS_PER_DIMENSION = 800
 WIDE = 24  # latents from which no more functions are computed than there are latents
+RESOLVED = 0.5
+"""Share of the fastest harmonic's correlation from which a held-out quadratic function counts as resolved."""
 UNRELATED = 0.1  # correlation that pairs called unrelated cannot have
 SLOWER = 0.1
 """How much slower than a given ρ pairs may be, relative to 1 − ρ, before that ρ counts as wrong."""
@@ -38,6 +41,7 @@ class PairLadder:
     spectrum: Spectrum | None
     reason: str = ""
     rho_of_all: Estimate | None = None  # ρ from all pairs, if the spectrum is from a subsample
+    quadratic: Estimate | None = None  # the slowest quadratic function, where no harmonic was resolved
 
     @property
     def rho(self) -> Estimate | None:
@@ -49,7 +53,10 @@ class PairLadder:
     def _slowest(self) -> Estimate | None:
         if self.spectrum is None:
             return None
-        return self.rho_of_all or rho_of_spectrum(self.spectrum)
+        rho = self.rho_of_all or rho_of_spectrum(self.spectrum)
+        if self.quadratic is None or not self.quadratic.low > 0:
+            return rho
+        return replace(rho, high=max(rho.high, math.sqrt(self.quadratic.low)))  # harmonics are at most ρ²
 
     @property
     def sentence(self) -> str:
@@ -76,10 +83,12 @@ class PairLadder:
             _rho_verdict(self._slowest, self.source, given_rho),
             _dimension_verdict(self.spectrum, latents, self.source),
         ]
+        if self.quadratic is not None:
+            verdicts.append(_quadratic_verdict(self.quadratic, self.spectrum.rates[0].high, self.source))
         slowest = self.spectrum.rates[0]
         as_given = given_rho is None or slowest.high >= given_rho - SLOWER * (1 - given_rho)
         if self.spectrum.excess is not None and as_given:
-            verdicts.append(rates_bound_verdict(self.spectrum, self.source))
+            verdicts.append(rates_bound_verdict(self.spectrum, self.source, self.quadratic))
         return verdicts
 
     @property
@@ -129,9 +138,12 @@ def fit_pair_ladder(
             rho_of_all = None
             if exact and len(kept) < len(x):
                 rho_of_all = nonlinear_rho(x, x_next, groups=groups, settings=settings, seed=seed)
+            quadratic = None
+            if source == "latents" and x.shape[1] > 1 and found.ladder.second is None:
+                quadratic = slowest_quadratic(x, x_next, groups=groups, seed=seed)
         except InputError as error:
             return PairLadder(source, None, str(error))
-    return PairLadder(source, found, rho_of_all=rho_of_all)
+    return PairLadder(source, found, rho_of_all=rho_of_all, quadratic=quadratic)
 
 
 def _settings(dim: int, pairs: int, source: Source) -> SpectrumSettings:
@@ -153,7 +165,7 @@ def ladder_rows(rows: int, seed: int, dim: int = 1) -> np.ndarray:
     return np.sort(numpy_generator(seed, "ladder/pairs").permutation(rows)[:most])
 
 
-def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
+def rates_bound_verdict(found: Spectrum, source: Source, quadratic: Estimate | None = None) -> Verdict:
     """Theorem 3 with a rate for each direction, of whitened latents, with the rates of the spectrum.
 
     With rates r_1 ≥ … ≥ r_n and harmonics below r_1², whitened latents h = Az + e, E‖e‖² = D, have
@@ -162,6 +174,8 @@ def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
 
     because A lacks variance D at rates of at least r_n, and e has rates of at most r_1². Equal rates give Theorem 3's
     D. The rest of its proof does not depend on the rates: min_Q E‖h − Qz‖² ≤ D + (ε + D)², with the ε of sampling.
+
+    It passes only if nonlinear functions were resolved at all: a harmonic, or in wide latents a `quadratic` function.
     """
     assert found.excess is not None
     dim = len(found.rates)
@@ -174,12 +188,14 @@ def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
     least = _rates_bound(excess.low, window, 0.0)  # without the ε of sampling
     span = f"{min(rate.value for rate in found.rates):.3f} to {max(rate.value for rate in found.rates):.3f}"
     passed: bool | None = None
+    fastest = min(rate.value for rate in found.rates)
+    resolved = found.ladder.second is not None or (quadratic is not None and quadratic.low > RESOLVED * fastest**2)
     if window <= 0:
         advice = (
             f"Undecided: the rates of the directions, {span}, are so different that a harmonic of a slow one may be "
             "slower than a fast one. Use a shorter stride between views, or give the true states."
         )
-    elif high <= limit and found.ladder.second is None:
+    elif high <= limit and not resolved:
         advice = (
             f"Undecided: no nonlinear function of the {dim} latents was resolved, not even a harmonic, so others could "
             "be missed. Give ρ, observations x and x_next, or the true states z."
@@ -204,6 +220,21 @@ def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
 def _rates_bound(excess: float, window: float, epsilon: float) -> float:
     gap = max(excess, 0.0) / window if window > 0 else math.inf
     return gap + (epsilon + gap) ** 2
+
+
+def _quadratic_verdict(found: Estimate, slowest: float, source: Source) -> Verdict:
+    limit = slowest**2
+    passed = not found.low > limit
+    if passed:
+        advice = f"The slowest quadratic function of the {source} is not slower than harmonics can be."
+    else:
+        advice = (
+            f"A quadratic function of the {source} is slower than harmonics of a rate of {slowest:.3f} can be, so a "
+            "slower function was missed: the latents are not linear in the state of a Gaussian world. Train longer."
+        )
+    return Verdict(
+        "slowest_quadratic", found.value, found.low, found.high, found.n, None, limit, "lower", passed, advice
+    )
 
 
 def _paired_verdict(slowest: Estimate) -> Verdict:
