@@ -52,7 +52,7 @@ class EpisodeWriter:
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        h5py: Any = require("h5py", "sim", "Writing episodes")
+        h5py = require("h5py", "sim", "Writing episodes")
         with temporary_sibling(self.path) as part, h5py.File(part, "w") as file:
             yield file
             if not self.lengths:

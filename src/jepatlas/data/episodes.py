@@ -138,7 +138,7 @@ class EpisodeFile:
 
 
 def _open(path: Path) -> Any:
-    h5py: Any = require("h5py", "sim", "Reading episodes")
+    h5py = require("h5py", "sim", "Reading episodes")
     if not path.is_file():
         raise InputError(f"File not found: {path}.")
     try:
@@ -151,7 +151,7 @@ def _open(path: Path) -> Any:
 
 def _own_datasets(path: Path, file: Any) -> dict[str, Any]:
     """The datasets whose data is in the file itself, and of a size that its bytes can hold."""
-    h5py: Any = require("h5py", "sim", "Reading episodes")
+    h5py = require("h5py", "sim", "Reading episodes")
     datasets = {}
     for name in file:
         if not isinstance(file.get(name, getlink=True), h5py.HardLink):
@@ -235,7 +235,7 @@ def _check_episodes(path: Path, lengths: np.ndarray, offsets: np.ndarray, rows: 
 
 def _check_compression(path: Path, name: str, dataset: Any) -> None:
     """Raise InputError if a compression filter is not installed; third-party filters come with hdf5plugin."""
-    filters: Any = require("h5py", "sim", "Reading episodes").h5z
+    filters = require("h5py", "sim", "Reading episodes").h5z
     properties = dataset.id.get_create_plist()
     for index in range(properties.get_nfilters()):
         code, *_, label = properties.get_filter(index)

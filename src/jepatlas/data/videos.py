@@ -59,7 +59,7 @@ class VideoReader:
 
 
 def _frames(path: Path) -> Iterator[np.ndarray]:
-    library: Any = require("av", "interop", "Reading videos")
+    library = require("av", "interop", "Reading videos")
     try:
         with _opened(path) as container:
             for frame in container.decode(_stream(container, path)):
@@ -69,7 +69,7 @@ def _frames(path: Path) -> Iterator[np.ndarray]:
 
 
 def _opened(path: Path) -> Any:
-    library: Any = require("av", "interop", "Reading videos")
+    library = require("av", "interop", "Reading videos")
     if not path.is_file():
         raise InputError(f"There is no video {path}.")
     try:

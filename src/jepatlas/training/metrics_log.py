@@ -67,7 +67,7 @@ class Tracker(Protocol):
 
 class _TensorBoard:
     def __init__(self, folder: Path, start: int) -> None:
-        module: Any = require("torch.utils.tensorboard", "track", "Tracking with TensorBoard")
+        module = require("torch.utils.tensorboard", "track", "Tracking with TensorBoard")
         # Hide the entries that a killed run wrote after its last checkpoint.
         self.writer = module.SummaryWriter(str(folder / "tensorboard"), purge_step=start + 1 if start else None)
 
@@ -81,7 +81,7 @@ class _TensorBoard:
 
 class _WandB:
     def __init__(self, folder: Path, start: int) -> None:
-        wandb: Any = require("wandb", "track", "Tracking with Weights & Biases")
+        wandb = require("wandb", "track", "Tracking with Weights & Biases")
         self.own = wandb.run is None
         if not self.own:  # a run that the user started, and also ends
             self.run = wandb.run

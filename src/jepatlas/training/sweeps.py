@@ -219,7 +219,7 @@ def dask_cluster(address: str) -> OpenExecutor:
 
     When a sweep is stopped, runs in progress continue on the workers.
     """
-    distributed: Any = require("distributed", "cluster", "Sweeping over a dask cluster")
+    distributed = require("distributed", "cluster", "Sweeping over a dask cluster")
 
     @contextmanager
     def connect() -> Iterator[Executor]:

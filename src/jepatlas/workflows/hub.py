@@ -139,7 +139,7 @@ def _library() -> Any:
 
 def _failures(library: Any) -> tuple[type[Exception], ...]:
     """Errors of the server (OSError in huggingface_hub), of the network and of names."""
-    httpx: Any = require("httpx", "interop", PURPOSE)
+    httpx = require("httpx", "interop", PURPOSE)
     return (OSError, ValueError, httpx.HTTPError, library.errors.HfHubHTTPError)
 
 

@@ -55,7 +55,7 @@ def _write(path: Path, count: int, frames: Iterator[np.ndarray], where: str) -> 
 
 def decode_image(data: bytes, where: str) -> np.ndarray:
     """A compressed image (JPEG, PNG) as (height, width, 3) in uint8."""
-    library: Any = require("PIL.Image", "vision", "Reading images of episodes")
+    library = require("PIL.Image", "vision", "Reading images of episodes")
     try:
         with library.open(io.BytesIO(data)) as image:
             return np.asarray(image.convert("RGB"))

@@ -27,8 +27,8 @@ def is_lance(folder: Path) -> bool:
 
 def read_lance(folder: Path) -> EpisodeArrays:
     """The episodes of a table, whose rows are contiguous for each episode."""
-    library: Any = require("lance", "interop", "Reading Lance tables")
-    arrow: Any = require("pyarrow", "interop", "Reading Lance tables")
+    library = require("lance", "interop", "Reading Lance tables")
+    arrow = require("pyarrow", "interop", "Reading Lance tables")
     try:
         table = library.dataset(str(folder))
         schema = table.schema

@@ -74,8 +74,8 @@ def _files(folder: Path, name: str, kind: str) -> list[Path]:
 
 def _read_parquets(folder: Path, pattern: str) -> dict[str, np.ndarray]:
     """Columns of several files, one after the other."""
-    arrow: Any = require("pyarrow", "interop", "Reading LeRobot datasets")
-    parquet: Any = require("pyarrow.parquet", "interop", "Reading LeRobot datasets")
+    arrow = require("pyarrow", "interop", "Reading LeRobot datasets")
+    parquet = require("pyarrow.parquet", "interop", "Reading LeRobot datasets")
     files = sorted(folder.glob(pattern))
     if not files:
         raise InputError(f"{folder} has no files {pattern}, so the dataset is incomplete.")

@@ -36,7 +36,7 @@ def is_minari(folder: Path) -> bool:
 
 def read_minari(folder: Path) -> EpisodeArrays:
     """The episodes of a dataset's folder, without the package minari."""
-    h5py: Any = require("h5py", "sim", "Reading Minari datasets")
+    h5py = require("h5py", "sim", "Reading Minari datasets")
     data = folder if (folder / FILE).is_file() else folder / "data"
     try:
         with h5py.File(data / FILE, "r") as file:

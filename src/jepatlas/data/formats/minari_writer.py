@@ -37,8 +37,8 @@ def write_minari(episodes: EpisodeFile | EpisodeArrays, folder: Path | str) -> P
     folder = Path(folder)
     if folder.exists():
         raise InputError(f"{folder} exists already. Delete it or choose another folder.")
-    library: Any = require("minari", "interop", "Writing a Minari dataset")
-    storage: Any = require("minari.dataset.minari_storage", "interop", "Writing a Minari dataset")
+    library = require("minari", "interop", "Writing a Minari dataset")
+    storage = require("minari.dataset.minari_storage", "interop", "Writing a Minari dataset")
     missing = [name for name in ("action", "reward", "terminated", "truncated") if name not in episodes.columns]
     observed = [name for name in OBSERVED if name in episodes.columns] or [STATE]
     missing += [name for name in observed if name not in episodes.columns]
@@ -64,7 +64,7 @@ def write_minari(episodes: EpisodeFile | EpisodeArrays, folder: Path | str) -> P
 
 
 def _buffers(episodes: EpisodeFile | EpisodeArrays, observed: list[str]) -> Iterator[Any]:
-    buffer: Any = require("minari.data_collector.episode_buffer", "interop", "Writing a Minari dataset")
+    buffer = require("minari.data_collector.episode_buffer", "interop", "Writing a Minari dataset")
     for number in range(len(episodes)):
         rows = episodes.episode(number)
         seen = {name: rows.pop(name) for name in observed}

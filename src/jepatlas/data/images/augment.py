@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -78,7 +77,7 @@ def blur_weights(sigmas: np.ndarray, taps: int) -> np.ndarray:
 
 def augment_with_kornia(images: Tensor, drawn: Drawn, size: tuple[int, int], taps: int) -> Tensor:
     """The reference implementation on any device: uint8 (b, h, w, 3) → (b, 3, *size)."""
-    kornia: Any = require("kornia", "vision", "Augmenting images")
+    kornia = require("kornia", "vision", "Augmenting images")
     crops = [_crop(image, box, size) for image, box in zip(images, drawn.boxes.tolist(), strict=True)]
     x = torch.stack(crops)
     flips, orders, factors, greys, sigmas, solarised = (

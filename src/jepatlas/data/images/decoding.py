@@ -48,7 +48,7 @@ def read_image(
     Palette, CMYK and 16-bit images are converted to 8 bits, 16 bits by their full range. Transparent pixels become
     black. The EXIF orientation is applied.
     """
-    library: Any = require("PIL.Image", "vision", "Reading images")
+    library = require("PIL.Image", "vision", "Reading images")
     errors = (OSError, SyntaxError, ValueError, EOFError, KeyError, struct.error, library.DecompressionBombError)
     try:
         with library.open(path) as file:

@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class IDXImages(ViewTable):
     ) -> np.ndarray:
         grey = self.stored[self.places[row]]
         if size is not None:
-            library: Any = require("PIL.Image", "vision", "Resizing images")
+            library = require("PIL.Image", "vision", "Resizing images")
             return resize(library, library.fromarray(grey), mode, size, fit)
         return grey if mode == "grey" else np.repeat(grey[..., None], 3, axis=2)
 

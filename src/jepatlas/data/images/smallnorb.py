@@ -73,7 +73,7 @@ class SmallNORB(ViewTable):
         split, index = self._locate(row)
         grey = np.asarray(self.stored[split][index])
         if size is not None:
-            library: Any = require("PIL.Image", "vision", "Resizing images")
+            library = require("PIL.Image", "vision", "Resizing images")
             return resize(library, library.fromarray(grey), mode, size, fit)
         return grey if mode == "grey" else np.repeat(grey[..., None], 3, axis=2)
 

@@ -8,7 +8,6 @@ A permutation p-value is valid for biased measures too: P(p ≤ α) = α for all
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import scipy  # its parts are loaded on first use
@@ -21,7 +20,7 @@ from jepatlas.core.linear import hold_out, least_squares, r2
 from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import random_chart
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range, mean_and_range_of
 
@@ -64,7 +63,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial({"seed": s}, run, settings | {"seed": s}) for s in range(seed, seed + seeds)]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Many pairs of unrelated latents, and one pair that is a rotation with noise of the size of the signal."""
     del folder
     shape = (settings["rows"], settings["columns"])

@@ -32,6 +32,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.sealing import sha256_of_json
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import IDXImages, MultiViewTable, ViewTable, fashion_mnist_folder
+from jepatlas.experiments.engine.experiment import Plain
 from jepatlas.experiments.engine.scene_images import image_folder
 from jepatlas.workflows.encode import (
     EncoderModel,
@@ -57,7 +58,7 @@ PACKAGES = {
 }
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """The seed determines the held-out groups. Latents are computed once and kept in the cache folder."""
     del folder
     first, second = (_latents(settings, settings[side]) for side in ("first", "second"))
@@ -73,8 +74,8 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 
 def _measure(
-    a: np.ndarray, b: np.ndarray, groups: np.ndarray | None, split: Split, *, settings: dict[str, Any], name: str
-) -> list[dict[str, Any]]:
+    a: np.ndarray, b: np.ndarray, groups: np.ndarray | None, split: Split, *, settings: Plain, name: str
+) -> list[Plain]:
     """R² of a ridge map on held-out rows, and the neighbours that it finds, with intervals and the null of R²."""
 
     def fit(rows: np.ndarray, partners: np.ndarray) -> RidgeMap:
@@ -116,7 +117,7 @@ def _nearest(queries: np.ndarray, database: np.ndarray) -> np.ndarray:
     return np.argpartition(distances, k - 1)[:, :k]
 
 
-def _latents(settings: dict[str, Any], name: str) -> dict[str, np.ndarray]:
+def _latents(settings: Plain, name: str) -> dict[str, np.ndarray]:
     """Latents of a scene by one encoder, with those of the untrained network and the raw input."""
     source = _source(settings)
     open_one = sentence_encoder if settings["scene"] == "texts" else _image_encoder(settings["size"])
@@ -136,7 +137,7 @@ def _image_encoder(size: int) -> Callable[..., EncoderModel]:
     return opened
 
 
-def _source(settings: dict[str, Any]) -> Source:
+def _source(settings: Plain) -> Source:
     scene, rows = settings["scene"], settings["rows"]
     if scene == "texts":
         texts = python_sentences(rows)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +22,7 @@ from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import random_chart
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.latent_trials import latent_sample, recipe_for
 from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_of_criteria, share_verdict
 from jepatlas.experiments.engine.seed_tables import select, span
@@ -71,7 +70,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train, fit the predictor h → h' on half of the pairs, and change coordinates on the other half."""
     record = train_job(settings["recipe"], folder)
     if record["status"] != "finished":

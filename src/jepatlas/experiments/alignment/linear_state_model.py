@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import add_noise, random_chart
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import mean_and_range, mean_cells, mean_curve, select, span
 
@@ -63,7 +62,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial(at, run, at | common) for at in grid(dim=plan.dims, seed=range(seed, seed + plan.seeds))]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     del folder
     rng = numpy_generator(settings["seed"], "charts", settings["dim"])
     found: dict[str, float] = {}

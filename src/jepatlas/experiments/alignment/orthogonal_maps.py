@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.alignment.latent_pairs import TrainedPair, paired_recipes, train_pair
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state
 from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, count_met
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, scatter, select
@@ -87,7 +86,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     seed = settings["seed"]
     record, pair = train_pair(
         settings["recipes"], folder, settings["states"], seed, before_whitening=settings["before_whitening"]
@@ -95,7 +94,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return record if pair is None else record | {"verdicts": _measure(pair, seed)}
 
 
-def _measure(pair: TrainedPair, seed: int) -> list[dict[str, Any]]:
+def _measure(pair: TrainedPair, seed: int) -> list[Plain]:
     split = hold_out(len(pair.z), numpy_generator(seed, "split"))
     conditioning = _conditioning(pair, split, seed)
     conditioning |= {f"r2_truth_{i}": r2_of_state(h, pair.z, seed) for i, h in ((1, pair.a), (2, pair.b))}

@@ -19,7 +19,7 @@ from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import add_noise, paired_recipes, random_chart, train_pair
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, count_met, exact_verdicts, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import curve, finished_only, grouped, mean_and_range, mean_cells
 
@@ -86,12 +86,12 @@ def budgets(dim: int, published: Sequence[int]) -> list[int]:
     return sorted({dim + 1, FEW * dim, *published})
 
 
-def run_agents(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_agents(settings: Plain, folder: str) -> Plain:
     record, pair = train_pair(settings["recipes"], folder, max(settings["pairs"]) + TEST, settings["seed"])
     return record if pair is None else record | {"verdicts": _scores(pair.a, pair.b, settings["pairs"])}
 
 
-def run_linear(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_linear(settings: Plain, folder: str) -> Plain:
     del folder
     dim = settings["dim"]
     rng = numpy_generator(settings["seed"], "charts", dim)
@@ -101,7 +101,7 @@ def run_linear(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": _scores(a, b, settings["pairs"])}
 
 
-def _scores(a: np.ndarray, b: np.ndarray, pairs: Sequence[int]) -> list[dict[str, Any]]:
+def _scores(a: np.ndarray, b: np.ndarray, pairs: Sequence[int]) -> list[Plain]:
     """R² on the last rows and κ(W), for maps fitted on the first n rows."""
     found: dict[str, float] = {}
     for n, (name, method) in product(budgets(a.shape[1], pairs), METHODS.items()):

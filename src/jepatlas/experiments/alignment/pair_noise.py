@@ -20,7 +20,7 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import add_noise, paired_recipes, random_chart, train_pair
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import (
     cell,
@@ -83,14 +83,14 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def run_agents(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_agents(settings: Plain, folder: str) -> Plain:
     pairs = settings["pairs"]
     seed = settings["seed"]
     record, pair = train_pair(settings["recipes"], folder, pairs + TEST, seed)
     return record if pair is None else record | {"verdicts": _scores(pair.a, pair.b, pairs, seed)}
 
 
-def run_linear(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_linear(settings: Plain, folder: str) -> Plain:
     """One chart is a rotation, the other has the published κ; noise is in the target."""
     del folder
     rng = numpy_generator(settings["seed"], "charts", settings["dim"])
@@ -101,7 +101,7 @@ def run_linear(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": _scores(a, b, settings["pairs"], settings["seed"])}
 
 
-def _scores(a: np.ndarray, b: np.ndarray, pairs: int, seed: int) -> list[dict[str, Any]]:
+def _scores(a: np.ndarray, b: np.ndarray, pairs: int, seed: int) -> list[Plain]:
     found: dict[str, float] = {}
     for share in SHARES:
         partners = mismatch(pairs, share, numpy_generator(seed, "mismatch"))

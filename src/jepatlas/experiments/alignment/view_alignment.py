@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import MultiViewTable
+from jepatlas.experiments.engine.experiment import Plain
 from jepatlas.experiments.engine.scene_images import image_folder
 
 __all__ = ["run", "view_pairs"]
@@ -29,7 +29,7 @@ __all__ = ["run", "view_pairs"]
 DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "nos_10": "lower"}
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """The seed determines the held-out groups and the weights of the untrained encoders."""
     del folder
     table = MultiViewTable.read(image_folder() / settings["scene"])
@@ -55,7 +55,7 @@ def _views_90_degrees_apart(table: MultiViewTable) -> list[tuple[str, str]]:
     return [(str(view), str((view + 90) % 360)) for view in seen if (view + 90) % 360 in seen]
 
 
-def _control(settings: dict[str, Any], images: np.ndarray, split: Split, number: int) -> np.ndarray:
+def _control(settings: Plain, images: np.ndarray, split: Split, number: int) -> np.ndarray:
     if settings["control"] == "pca":
         return pca_control(images, settings["width"], split.fit)
     return untrained_control(images, settings["width"], numpy_generator(settings["seed"], "encoder", number))
@@ -69,9 +69,7 @@ class Maps:
     raw: RidgeMap
 
 
-def _measure(
-    a: np.ndarray, b: np.ndarray, groups: np.ndarray, split: Split, settings: dict[str, Any]
-) -> list[dict[str, Any]]:
+def _measure(a: np.ndarray, b: np.ndarray, groups: np.ndarray, split: Split, settings: Plain) -> list[Plain]:
     """Every measure on held-out rows, with its interval by groups and its null.
 
     The null swaps whole groups for the drive as well: the held-out blocks are not contiguous in time, and shifting by

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy.audit import asymmetry_index
 from jepatlas.experiments.energy import exact_worlds, solved_worlds
 from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import (
     Criterion,
     as_verdicts,
@@ -81,7 +81,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial(at, run, at | {"size": vars(size)}) for at in grid(family=FAMILIES, seed=range(seed, seed + seeds))]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Build a world at each of its strengths and measure the asymmetry of its energy."""
     del folder
     family = FAMILIES[settings["family"]]

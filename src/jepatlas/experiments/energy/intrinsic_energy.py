@@ -9,7 +9,6 @@ energy, and whether the audit catches energies that are not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from jepatlas.energy.audit import audit
 from jepatlas.energy.audit.triangle import relative_gap
 from jepatlas.experiments.energy.audited_worlds import BROKEN, CONTROLS, WORLDS
 from jepatlas.experiments.energy.exact_worlds import GOALS, ExactWorld, Size
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, count_met, exact_verdicts, outcome_of, share_verdict
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, mean_cells, plain
 
@@ -49,7 +48,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial(at, run, at | {"size": vars(size)}) for at in coordinates]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Build a world or a control, and audit its energies and those to a set."""
     del folder
     make = (WORLDS | CONTROLS)[settings["world"]]

@@ -18,7 +18,7 @@ from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import HEADS, ExpectileConfig, QRLConfig, graph_energies, symmetric_ceiling
 from jepatlas.energy.audit import audit
-from jepatlas.experiments.engine.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, WalkConfig
@@ -93,7 +93,7 @@ def energy_trial(
     return Trial(at, run, {"recipe": to_plain(recipe)})
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train an energy or resume, and judge it."""
     recipe = from_plain(EnergyRecipe, settings["recipe"])
     place = Path(folder)
@@ -106,7 +106,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return record | {"verdicts": verdicts + more + _against_observed(judged), "curve": _curve(judged)}
 
 
-def fit_energy(recipe: EnergyRecipe, place: Path) -> dict[str, Any]:
+def fit_energy(recipe: EnergyRecipe, place: Path) -> Plain:
     """Train or resume; the record of a run that did not finish contains the reason."""
     outcome = resume_run(place) if (place / "recipe.yaml").exists() else start_run(recipe, place)
     verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
@@ -130,7 +130,7 @@ def _ceiling(judged: EnergyEvaluation) -> dict[str, Estimate]:
     )
 
 
-def _against_observed(judged: EnergyEvaluation) -> list[dict[str, Any]]:
+def _against_observed(judged: EnergyEvaluation) -> list[Plain]:
     """The same energies against shortest paths along observed steps, which differ from the world's at low coverage."""
     if not judged.ground_truth.gridded or judged.fitted.gamma is not None:
         return []
@@ -148,7 +148,7 @@ def _observed_truth(judged: EnergyEvaluation) -> np.ndarray:
     return graph_energies(Graph(len(positions), np.array(source), np.array(target), steps[:, 4]))
 
 
-def named(name: str, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+def named(name: str, verdicts: Iterable[Verdict]) -> list[Plain]:
     """Verdicts of one of several energies, prefixed by its name."""
     return [replace(verdict, name=f"{name}_{verdict.name}").to_json() for verdict in verdicts]
 

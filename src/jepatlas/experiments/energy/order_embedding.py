@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +25,7 @@ from jepatlas.core.seeding import forked_rng, numpy_generator
 from jepatlas.data import StepStream
 from jepatlas.energy import HEADS, EmbeddedEnergy, QRLConfig, graph_energies
 from jepatlas.energy.audit.weighted_statistics import WeightedAuc
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria, point_estimates
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range, mean_cells, scatter, select
 from jepatlas.training import OneCycleSchedule, TrainingConfig, fingerprint, train
@@ -65,7 +64,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial(at, run, at | settings) for at in coordinates]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     graph = implications(settings["graph"], settings["facts"], settings["seed"])
     with forked_rng(settings["seed"], "weights"):
         energy = EmbeddedEnergy(HEADS[settings["head"]]().build(WIDTH), nn.Linear(graph.size, WIDTH, bias=False))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from jepatlas.energy import PortedEnergy, graph_energies, reachability_errors
 from jepatlas.energy.audit import audit
 from jepatlas.experiments.alignment.latent_pairs import TrainedPair, train_pair
 from jepatlas.experiments.energy.learned_energies import fit_energy, named
+from jepatlas.experiments.engine.experiment import Plain
 from jepatlas.experiments.engine.rules import as_verdicts, exact_verdicts
 from jepatlas.experiments.engine.seed_tables import mean_and_range_of
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
@@ -36,7 +36,7 @@ SPREAD = 1.5  # half-width of the grid in standard deviations of the training st
 Encode = Callable[[np.ndarray], np.ndarray]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train both agents; on every grid learn an energy on latents of the first one, and audit it on latents of both."""
     pairs = settings["pairs"]
     record, pair = train_pair(settings["recipes"], folder, pairs + TEST, settings["seed"])
@@ -53,9 +53,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return record | {"verdicts": verdicts}
 
 
-def _arm(
-    arm: dict[str, Any], pair: TrainedPair, to_source: LinearMap, place: Path
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _arm(arm: Plain, pair: TrainedPair, to_source: LinearMap, place: Path) -> tuple[Plain, list[Plain]]:
     """One grid, with or without jitter of the latents during training."""
     name = arm["name"]
     grid = from_plain(OneWayGrid, arm["grid"])
@@ -75,9 +73,7 @@ def _arm(
     return record, verdicts + _shuffled(judged, pair, there, arm)
 
 
-def _shuffled(
-    judged: EnergyEvaluation, pair: TrainedPair, there: np.ndarray, arm: dict[str, Any]
-) -> list[dict[str, Any]]:
+def _shuffled(judged: EnergyEvaluation, pair: TrainedPair, there: np.ndarray, arm: Plain) -> list[Plain]:
     """The control: maps fitted on shuffled pairs."""
     pairs = arm["pairs"]
     truth = judged.ground_truth.truth

@@ -23,7 +23,7 @@ from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.energy import L2, IEJEPAConfig, PredictionError
 from jepatlas.energy.audit import audit
 from jepatlas.experiments.energy.learned_energies import AXIOMS, energy_recipe, fit_energy, named, quasimetric
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, count_met, exact_verdicts, outcome_of_criteria, share_verdict
 from jepatlas.experiments.engine.seed_tables import finished_only, grouped, mean_and_range, mean_cells, scatter
 from jepatlas.nn.mlp import mlp
@@ -76,12 +76,12 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def _recipe(scale: Scale, mode: Any, seed: int) -> dict[str, Any]:
+def _recipe(scale: Scale, mode: Any, seed: int) -> Plain:
     agent = AgentConfig(together=IEJEPAConfig(mode=mode))
     return to_plain(energy_recipe(scale, seed, mixing=Spiral(), agent=agent))
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train or resume, fit the predictor on the training steps, and audit at all states of the world."""
     recipe = from_plain(EnergyRecipe, settings["recipe"])
     place = Path(folder)

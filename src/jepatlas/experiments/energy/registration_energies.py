@@ -10,7 +10,6 @@ serves as a control. Its paths have the least action for `interval_paths`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from jepatlas.energy.exact import LandmarkEffort, interval_energies, landmark_en
 from jepatlas.experiments.energy.exact_worlds import random_maps
 from jepatlas.experiments.energy.interval_paths import SEGMENTS, path_errors
 from jepatlas.experiments.energy.solved_worlds import random_sets, solver_slack
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, mean_cells
 
@@ -58,7 +57,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial({"seed": s}, run, settings | {"seed": s}) for s in range(seed, seed + seeds)]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     del folder
     found = path_errors(settings) | _closed_forms(settings)
     there_and_back: dict[str, list[list[float]]] = {}
@@ -74,7 +73,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": verdicts, "there_and_back": there_and_back}
 
 
-def _closed_forms(settings: dict[str, Any]) -> dict[str, float]:
+def _closed_forms(settings: Plain) -> dict[str, float]:
     maps = random_maps(settings["maps"], settings["seed"], settings["pieces"])
     energies = {"interval": interval_energies(maps, maps), "strain": strain_energies(maps, maps, 1.0, SQUEEZE)}
     found = {}

@@ -1,8 +1,8 @@
 """Definition of an experiment: a claim, the trials that test it, and the rule that concludes from their results.
 
 An experiment is one file with an `Experiment` in it. `trials` lays out the grid for a scale, `rule` reads the results;
-large trial functions have a file of their own.
-Running, resuming, records, figures and the claims page are the same for all experiments.
+large trial functions have a file of their own. Running, resuming, records, figures and the claims page are the same for
+all experiments.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from jepatlas.experiments.engine.rules import Criterion, Outcome
 from jepatlas.experiments.engine.trial_names import stable_name
 from jepatlas.training import Job, fingerprint
 
-__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Result", "Scale", "Trial", "grid"]
+__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Plain", "Result", "Scale", "Trial", "grid"]
 
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
-Run = Callable[[dict[str, Any], str], dict[str, Any]]
+Plain = dict[str, Any]
+"""Plain data for JSON: settings of a trial, and its result with a `status` and, if it finished, `verdicts`."""
+Run = Callable[[Plain, str], Plain]
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Trial:
 
     at: Mapping[str, str | int | float]
     run: Run
-    settings: dict[str, Any]
+    settings: Plain
 
     @property
     def job(self) -> Job:

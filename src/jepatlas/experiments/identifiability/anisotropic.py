@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import (
     fit_spectral,
     fresh_observations,
@@ -82,11 +81,11 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return trials
 
 
-def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_trained(settings: Plain, folder: str) -> Plain:
     return train_and_measure(settings["recipe"], folder, 20_000, lambda recipe, _, s: _measure(s.h, s.z, recipe.seed))
 
 
-def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_spectral(settings: Plain, folder: str) -> Plain:
     del folder
     recipe = from_plain(Recipe, settings["recipe"])
     encoder = fit_spectral(recipe, settings["pairs"])
@@ -94,7 +93,7 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": _measure(encoder.apply(x), z, recipe.seed)}
 
 
-def _measure(h: np.ndarray, z: np.ndarray, seed: int) -> list[dict[str, Any]]:
+def _measure(h: np.ndarray, z: np.ndarray, seed: int) -> list[Plain]:
     """R² of the slow state (0), of the fast state (1), and of the slow state's second harmonic (2)."""
     targets = np.column_stack([z, (np.square(z[:, 0]) - 1) / np.sqrt(2)])
     return as_verdicts(r2_of_each_state(h, targets, seed), "held-out R² by state")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.data import Transitions
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, count_met, decide
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import curve, mean_and_range, select
@@ -81,7 +80,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Verdicts of the ladder and the loss, and the share of each degree."""
     del folder  # nothing is trained
     world = from_plain(LatentWorld, settings["world"])
@@ -178,7 +177,7 @@ def _mean_share(runs: Sequence[Result], degree: int) -> float:
 
 
 def _table(results: Sequence[Result]) -> Table:
-    measured: dict[str, Any] = {}
+    measured: Plain = {}
     for d in range(1, DEGREE + 1):
         measured[f"share, degree {d}"] = lambda result, d=d: (
             f"{result.record.get('shares', {}).get(str(d), np.nan):.3f}"

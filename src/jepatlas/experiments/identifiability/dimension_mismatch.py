@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import LatentSample, r2_of_state, recipe_for, train_and_measure
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, combined, count_met, outcome_of
 from jepatlas.experiments.engine.run_tables import run_table
@@ -66,11 +65,11 @@ def _recipe(scale: Scale, n: int, m: int, steps: int, seed: int) -> Recipe:
     return replace(recipe_for(scale, world, steps=steps, seed=seed), latent_dim=m)
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     return train_and_measure(settings["recipe"], folder, settings["samples"], _measure)
 
 
-def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
+def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[Plain]:
     del objective
     found = dimension_verdicts(drawn.h, drawn.h_next, drawn.z, seed=recipe.seed, replicates=200)
     whole = {"r2": r2_of_state(drawn.h, drawn.z, recipe.seed)}

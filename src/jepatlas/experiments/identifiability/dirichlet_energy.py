@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from jepatlas.core.linear import whitener
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import curve, finished_only, horizontal, mean_and_range, select
@@ -77,7 +76,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """The energy of a map, its loss at each ρ from the same states, and the energy after whitening."""
     del folder  # nothing is trained
     world = from_plain(LatentWorld, settings["world"])

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import LatentSample, latent_sample, recipe_for
 from jepatlas.experiments.engine.rules import Criterion, outcome_of
 from jepatlas.experiments.engine.seed_tables import curve, mean_and_range_of, select
@@ -71,7 +70,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return trials
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train, then decompose the untrained encoder and every kept checkpoint on the same fresh states."""
     record = train_job(settings["recipe"], folder)
     recipe = from_plain(Recipe, settings["recipe"])
@@ -86,7 +85,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return record | {"course": course}
 
 
-def _moment(step: int, drawn: LatentSample, recipe: Recipe, degree: int) -> dict[str, Any]:
+def _moment(step: int, drawn: LatentSample, recipe: Recipe, degree: int) -> Plain:
     """Shares of the variance by degree, the loss, the band that they predict, and the distance of the loss from it."""
     rho = RHO ** (2 if recipe.pairs.kind == "siblings" else 1)
     rng = numpy_generator(step, "hermite")
@@ -135,18 +134,18 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     )
 
 
-def _width(moment: dict[str, Any]) -> float:
+def _width(moment: Plain) -> float:
     """Width of the predicted band as a share of the loss."""
     least, most = moment["band"]
     return abs(most - least) / moment["loss"]
 
 
-def _outside(moment: dict[str, Any]) -> float:
+def _outside(moment: Plain) -> float:
     """Largest distance of the loss from its band within the interval of the distance."""
     return max(abs(float(gap)) for gap in moment["gap"])
 
 
-def _loss_verdict(narrow: Sequence[dict[str, Any]]) -> Verdict:
+def _loss_verdict(narrow: Sequence[Plain]) -> Verdict:
     found = Estimate.undefined(0)
     if narrow:
         outside = [_outside(moment) for moment in narrow]
@@ -191,11 +190,11 @@ def _figure(results: Sequence[Result]) -> Curves:
     )
 
 
-def _share(moment: dict[str, Any], degree: int) -> float:
+def _share(moment: Plain, degree: int) -> float:
     return moment["shares"][str(degree)]
 
 
-def _higher_share(moment: dict[str, Any]) -> float:
+def _higher_share(moment: Plain) -> float:
     return sum(_share(moment, d) for d in range(len(SHOWN) + 1, DEGREE + 1)) + moment["beyond"]
 
 

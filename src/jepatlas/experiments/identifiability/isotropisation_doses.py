@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import torch_generator
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import (
     LatentSample,
     fresh_observations,
@@ -81,13 +80,13 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return trials
 
 
-def _corrected(recipe: Recipe, dose: float, where: dict[str, Any], tests: int) -> Trial:
+def _corrected(recipe: Recipe, dose: float, where: Plain, tests: int) -> Trial:
     objective = InfoNCEConfig(kernel="anisotropic", adaptive=True, dose=dose)
     settings = {"recipe": to_plain(replace(recipe, objective=objective)), "tests": tests}
     return Trial(where | {"dose": dose}, run_corrected, settings)
 
 
-def run_weighted(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_weighted(settings: Plain, folder: str) -> Plain:
     """All doses at once, since they share one density estimate."""
     del folder
     recipe = from_plain(Recipe, settings["recipe"])
@@ -109,10 +108,10 @@ def run_weighted(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": as_verdicts(found | shares, "at this dose")}
 
 
-def run_corrected(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_corrected(settings: Plain, folder: str) -> Plain:
     name = f"r2_{settings['recipe']['objective']['dose']:g}"
 
-    def measure(recipe: Recipe, _: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
+    def measure(recipe: Recipe, _: PairObjective, drawn: LatentSample) -> list[Plain]:
         return as_verdicts({name: r2_of_state(drawn.h, drawn.z, recipe.seed)}, "at this dose")
 
     return train_and_measure(settings["recipe"], folder, settings["tests"], measure)

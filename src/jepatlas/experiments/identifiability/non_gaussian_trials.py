@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.data import Siblings
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import (
     STUDIED,
     LatentSample,
@@ -106,7 +105,7 @@ def _recipe(scale: Scale, law: str, alpha: float, learner: str, seed: int) -> Re
     return replace(recipe, pairs=Siblings(), objective=objective, training=training)
 
 
-def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_spectral(settings: Plain, folder: str) -> Plain:
     del folder  # nothing is trained
     recipe = from_plain(Recipe, settings["recipe"])
     encoder = fit_spectral(recipe, settings["pairs"])
@@ -115,10 +114,10 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": as_verdicts(found, "held out, on fresh states")}
 
 
-def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_trained(settings: Plain, folder: str) -> Plain:
     return train_and_measure(settings["recipe"], folder, settings["samples"], _measure)
 
 
-def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
+def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[Plain]:
     del objective
     return as_verdicts({"r2": r2_of_state(drawn.h, drawn.z, recipe.seed)}, "held out, on fresh states")

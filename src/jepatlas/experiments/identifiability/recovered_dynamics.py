@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from jepatlas.core.linear import distance_from_identity
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import fit_spectral, r2_of_state, recipe_for
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, decide
 from jepatlas.experiments.engine.run_tables import run_table
@@ -84,7 +83,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 Encode = Callable[[torch.Tensor], np.ndarray]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """‖A − ρᵏI‖ / ‖ρᵏI‖ of the regression over k steps, and R² of the state."""
     recipe = from_plain(Recipe, settings["recipe"])
     encode = _encoder(recipe, settings, folder)
@@ -101,7 +100,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": as_verdicts(found, "on fresh states")}
 
 
-def _encoder(recipe: Recipe, settings: dict[str, Any], folder: str) -> Encode:
+def _encoder(recipe: Recipe, settings: Plain, folder: str) -> Encode:
     if settings["latents"] == "observation":
         return lambda x: x.double().numpy()
     if settings["latents"] == "spectral":

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from jepatlas.core.linear import Split, hold_out, procrustes, whitener
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import fit_spectral, fresh_observations, recipe_for
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, combined, decide
 from jepatlas.experiments.engine.run_tables import run_table
@@ -75,7 +74,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Recovery with the warp undone, and the advantage of the law's own predicted warp over the other law's."""
     del folder  # nothing is trained
     recipe = from_plain(Recipe, settings["recipe"])

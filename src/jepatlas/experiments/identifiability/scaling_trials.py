@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import derive, torch_generator
 from jepatlas.core.stats import standard_error
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.nn import CouplingConfig, MLPConfig
@@ -140,7 +139,7 @@ def _objective(name: str, matched: bool, dim: int, slices: int) -> LeJEPAConfig 
     }[name]
 
 
-def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_trained(settings: Plain, folder: str) -> Plain:
     record = train_job(settings["recipe"], folder)
     if record["status"] != "finished":
         return record
@@ -155,7 +154,7 @@ def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return record | {"verdicts": verdicts}
 
 
-def run_raw(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_raw(settings: Plain, folder: str) -> Plain:
     del folder
     recipe = from_plain(Recipe, settings["recipe"])
     x, z = _fresh(recipe)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.data import Transitions
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import LatentSample, recipe_for, train_and_measure
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.identifiability import SpectrumSettings, linear_sfa, recovery
@@ -77,7 +76,7 @@ def _world(dim: int, rates: str, seed: int) -> LatentWorld:
     return LatentWorld(OrnsteinUhlenbeck(dim=dim, rho=each), InvertibleMLP(layers=2, seed=seed))
 
 
-def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_spectral(settings: Plain, folder: str) -> Plain:
     del folder
     world = from_plain(LatentWorld, settings["world"])
     seed = settings["seed"]
@@ -95,11 +94,11 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": as_verdicts(found, MEANING)}
 
 
-def run_lejepa(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_lejepa(settings: Plain, folder: str) -> Plain:
     return train_and_measure(settings["recipe"], folder, 2 * HELD_OUT, _measure)
 
 
-def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
+def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[Plain]:
     del objective
     turn = linear_sfa(drawn.h[:HELD_OUT], drawn.h_next[:HELD_OUT])
     h, z = drawn.h[HELD_OUT:], drawn.z[HELD_OUT:]

@@ -11,14 +11,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import (
     fit_spectral,
     fresh_observations,
@@ -91,7 +90,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return trials
 
 
-def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_trained(settings: Plain, folder: str) -> Plain:
     before = time.process_time()
     record = train_job(settings["recipe"], folder)
     seconds = time.process_time() - before
@@ -102,7 +101,7 @@ def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return record | _scored(drawn.h, drawn.z, seconds, recipe.seed)
 
 
-def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_spectral(settings: Plain, folder: str) -> Plain:
     del folder
     recipe = from_plain(Recipe, settings["recipe"])
     before = time.process_time()
@@ -112,7 +111,7 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished"} | _scored(encoder.apply(x), z, seconds, recipe.seed)
 
 
-def _scored(h: np.ndarray, z: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
+def _scored(h: np.ndarray, z: np.ndarray, seconds: float, seed: int) -> Plain:
     found = as_verdicts({"r2": r2_of_state(h, z, seed)}, "held-out R²")
     cost = as_verdicts({"cpu_seconds": Estimate.exact(seconds, 1)}, "CPU time", "lower")
     return {"verdicts": found + cost}

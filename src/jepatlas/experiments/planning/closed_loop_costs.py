@@ -9,7 +9,6 @@ the cost of doing nothing.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from jepatlas.core.linear import distance_from_identity, procrustes
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
+from jepatlas.experiments.engine.experiment import Plain
 from jepatlas.experiments.engine.latent_trials import r2_of_state
 from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.planning.controlled_world import (
@@ -46,7 +46,7 @@ ACTION = 0.1  # weight of actions; that of the state is 1
 UNEVEN = (0.2, 5.0)  # weights of the state's first and last axis in an uneven cost
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train or resume, then plan in the latents of a finished run."""
     record = train_job(settings["recipe"], folder)
     if record["status"] != "finished":
@@ -55,14 +55,14 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return record | {"verdicts": _measure(recipe.world, world_encoder(recipe.world, objective), settings, recipe.seed)}
 
 
-def run_observed(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_observed(settings: Plain, folder: str) -> Plain:
     """The control: plan in the observation, taken as the latent."""
     del folder
     world = from_plain(LatentWorld, settings["world"])
     return {"status": "finished", "verdicts": _measure(world, world_encoder(world, None), settings, settings["seed"])}
 
 
-def _measure(world: LatentWorld, encode: Encode, settings: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+def _measure(world: LatentWorld, encode: Encode, settings: Plain, seed: int) -> list[Plain]:
     rng = numpy_generator(seed, "planning cost")
     true = true_system(world)
     steps = sample_steps(world, encode, settings["rows"], rng)

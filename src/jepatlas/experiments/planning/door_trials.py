@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain
 from jepatlas.experiments.energy.learned_energies import fit_energy
+from jepatlas.experiments.engine.experiment import Plain
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.planning.exact_planning import (
     exact_agent,
@@ -41,7 +41,7 @@ __all__ = ["BOTH_WAYS", "run_exact", "run_learned"]
 BOTH_WAYS = "symmetrised iqe"
 
 
-def run_exact(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_exact(settings: Plain, folder: str) -> Plain:
     """Plan with the exact cost-to-go, directed and symmetrised."""
     del folder  # nothing is trained
     world, config, seed = _given(settings)
@@ -56,7 +56,7 @@ def run_exact(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished"} | success_record(reached | {"chance": chance})
 
 
-def run_learned(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_learned(settings: Plain, folder: str) -> Plain:
     """Train a world model, and an energy of each head on its latents."""
     place = Path(folder)
     record = train_job(settings["recipe"], str(place / "model"))
@@ -90,5 +90,5 @@ def _write_steps(model: TrainedModel, path: Path) -> None:
     write_arrays(path, steps | {"cost": np.ones(len(seen.h)), "episode": seen.episode})
 
 
-def _given(settings: dict[str, Any]) -> tuple[Rooms, DrivingConfig, int]:
+def _given(settings: Plain) -> tuple[Rooms, DrivingConfig, int]:
     return from_plain(Rooms, settings["world"]), from_plain(DrivingConfig, settings["driving"]), settings["seed"]

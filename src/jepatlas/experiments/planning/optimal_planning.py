@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ import torch
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_in_stages
 from jepatlas.experiments.engine.seed_tables import finished_only, median_and_range_of
 from jepatlas.experiments.planning.linear_coordinates import coordinates, fitted_system, gaps
@@ -62,7 +61,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial(at, run, at | settings) for at in grid(dim=dims, seed=range(seed, seed + seeds))]
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Compare plans in the latent with plans in the state."""
     del folder
     dim = settings["dim"]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.planning.planning_methods import METHODS
 from jepatlas.experiments.planning.planning_outcomes import success_record
 from jepatlas.nn import ConvConfig, MLPConfig, ResidualDynamicsConfig
@@ -96,7 +95,7 @@ def planning_trial(scale: Scale, seed: int, world: str, method: str) -> Trial:
     return Trial({"world": world, "method": method, "seed": seed}, run, settings)
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train or resume, and plan. The outcome of each task is kept, because methods are compared by task."""
     record = train_job(settings["recipe"], folder)
     if record["status"] != "finished":

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_in_stages
 from jepatlas.experiments.engine.seed_tables import cell, curve, horizontal, mean_cells, mean_curve
 from jepatlas.experiments.planning.planning_outcomes import (
@@ -109,7 +108,7 @@ def map_name(kind: str, states: int) -> str:
     return f"{kind}_{states}"
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train both, and plan with the second camera by its own planner, by the ported one, and through shuffled pairs."""
     places = [Path(folder) / f"agent-{number}" for number in range(2)]
     records = [train_job(recipe, str(place)) for recipe, place in zip(settings["recipes"], places, strict=True)]

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from jepatlas.core.config import to_plain
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import (
@@ -83,7 +82,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     """Train or resume, then follow lines between the same states in all latents, with the same libraries."""
     record = train_job(settings["recipe"], folder)
     if record["status"] != "finished":

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.contracts import Batches
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.reacher.reacher_probes import probes
 from jepatlas.nn import ConvConfig
@@ -93,7 +92,7 @@ def reacher_of(recipe: WorldModelRecipe) -> Reacher:
 
 def train_model(
     recipe: WorldModelRecipe, folder: Path, data: EpisodeSplit, batches: Batches
-) -> tuple[dict[str, Any], TrainedModel | None]:
+) -> tuple[Plain, TrainedModel | None]:
     """Train on the given batches or resume; the model is None if the run did not finish."""
     objective = build_world_model(recipe, data)
     outcome = train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe))
@@ -109,7 +108,7 @@ def probed_trial(scale: Scale, recipe: WorldModelRecipe, **at: str | int | float
     return Trial(at | {"seed": recipe.seed}, run, {"recipe": to_plain(recipe), "poses": BUDGETS[scale].poses})
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     recipe = from_plain(WorldModelRecipe, settings["recipe"])
     with reacher_of(recipe):
         data = gather_episodes(recipe.source, recipe.seed)
@@ -117,7 +116,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return record if model is None else record | {"verdicts": probe_model(model, settings["poses"])}
 
 
-def probe_model(model: TrainedModel, poses: int) -> list[dict[str, Any]]:
+def probe_model(model: TrainedModel, poses: int) -> list[Plain]:
     """All probes of the trained model, and of the same network before training (`untrained_...`)."""
     arm = reacher_of(model.recipe)
     fresh = TrainedModel(model.recipe, build_world_model(model.recipe, model.data).eval(), model.data)

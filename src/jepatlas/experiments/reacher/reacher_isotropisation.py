@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import (
     Criterion,
     as_verdicts,
@@ -70,7 +69,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return trials
 
 
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run(settings: Plain, folder: str) -> Plain:
     recipe = from_plain(WorldModelRecipe, settings["recipe"])
     with reacher_of(recipe):
         data = gather_episodes(recipe.source, recipe.seed)
@@ -82,7 +81,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return record | {"verdicts": probe_model(model, settings["poses"]) + _weight_measures(found)}
 
 
-def _weight_measures(found: Isotropised) -> list[dict[str, Any]]:
+def _weight_measures(found: Isotropised) -> list[Plain]:
     n = len(found.weights)
     share = exact_verdicts({"share": found.ess / n}, n, "effective share of the pairs")
     return share + as_verdicts(point_estimates({"distance": found.distance}, n), "from the Gaussian", "lower")

@@ -14,7 +14,7 @@ from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Crops
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.engine.rules import exact_verdicts
 from jepatlas.experiments.social.trained_agents import LATENTS, agent_trial, recipe_of, run_agent, stored_rows
 from jepatlas.recipes import VisionRecipe, read_images
@@ -91,7 +91,7 @@ def step_key(name: str, step: int) -> str:
     return f"{name}_at_{step}"
 
 
-def run_with_checkpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_with_checkpoints(settings: Plain, folder: str) -> Plain:
     """Train, and store latents, held-out loss and directions before the first step and at every checkpoint."""
     record = run_agent(settings, folder)
     if record["status"] != "finished":

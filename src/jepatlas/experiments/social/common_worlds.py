@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from jepatlas.alignment import PairedLatents
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Finding, Plain, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain, select
 from jepatlas.experiments.social.agent_pairs import pair_result, pairs_of_views
 from jepatlas.experiments.social.decisions import MEASURES, collapsed_seeds, decide, mean_difference, positive_verdicts
@@ -56,7 +55,7 @@ def trials(scale: Scale, seeds: range) -> list[Trial]:
     return found
 
 
-def run_in_half(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_in_half(settings: Plain, folder: str) -> Plain:
     """Train in one world, and store latents of another, of which a share is held out from maps."""
     judged = ObjectImages(from_plain(RenderedObjects, settings["judged"]))
     return train_and_store(recipe_of(settings), settings["most"], Path(folder), judged)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Run, Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Run, Scale, Trial
 from jepatlas.experiments.social.probe_sharing import share_probe
 from jepatlas.experiments.social.race_runs import combine_runs, race_record, train_way
 from jepatlas.experiments.social.scenes import WORLDS, source_of
@@ -54,7 +53,7 @@ class Race:
     replicates: int
     size: int | None = None
     """Image size, if it differs from that of the usual agents."""
-    training: dict[str, Any] = field(default_factory=dict)
+    training: Plain = field(default_factory=dict)
     """Changes to the training of the usual agents."""
 
 
@@ -67,7 +66,7 @@ RACES: dict[Scale, Race] = {
 }
 
 
-def _trials(scale: Scale, seed: int, run: Run, settings: Callable[[Scale, int], dict[str, Any]]) -> list[Trial]:
+def _trials(scale: Scale, seed: int, run: Run, settings: Callable[[Scale, int], Plain]) -> list[Trial]:
     """One trial per seed."""
     race = RACES[scale]
     trials = []
@@ -86,16 +85,16 @@ def mutual_trials(scale: Scale, seed: int) -> list[Trial]:
     return _trials(scale, seed, run_mutual, _mutual_settings)
 
 
-def _migration_settings(scale: Scale, seed: int) -> dict[str, Any]:
+def _migration_settings(scale: Scale, seed: int) -> Plain:
     recipes = [_recipe(scale, 0, seed, measured=False), _recipe(scale, 1, seed)]
     return _settings(scale, recipes) | {"replicates": RACES[scale].replicates}
 
 
-def _mutual_settings(scale: Scale, seed: int) -> dict[str, Any]:
+def _mutual_settings(scale: Scale, seed: int) -> Plain:
     return _settings(scale, [_recipe(scale, view, seed) for view in range(2)])
 
 
-def _settings(scale: Scale, recipes: list[dict[str, Any]]) -> dict[str, Any]:
+def _settings(scale: Scale, recipes: list[Plain]) -> Plain:
     race = RACES[scale]
     return {
         "scene": race.scene,
@@ -108,7 +107,7 @@ def _settings(scale: Scale, recipes: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _recipe(scale: Scale, view: int, seed: int, *, measured: bool = True) -> dict[str, Any]:
+def _recipe(scale: Scale, view: int, seed: int, *, measured: bool = True) -> Plain:
     """The recipe of an agent. A `measured` one keeps its checkpoints and has a constant learning rate after warm-up:
     under a decaying one, the accuracy at a step would depend on when training is to end."""
     race = RACES[scale]
@@ -124,7 +123,7 @@ def _recipe(scale: Scale, view: int, seed: int, *, measured: bool = True) -> dic
     return to_plain(replace(recipe, training=training))
 
 
-def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_migration(settings: Plain, folder: str) -> Plain:
     """Train a teacher of one view, then students of the other: alone, taught in several ways, and, as a control, taught
     with the teacher's latents of other states."""
     place = Path(folder)
@@ -149,7 +148,7 @@ def prior_cost(teacher: VisionAgent) -> float:
     return training + encoding_flops(teacher.objective, recipe.size, len(teacher.seen.learnt))
 
 
-def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_mutual(settings: Plain, folder: str) -> Plain:
     """Train two agents apart, and pairs of agents that teach each other."""
     place = Path(folder)
     first, second = _agents(settings)
@@ -165,7 +164,7 @@ def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return race_record(runs, settings, first, 0.0, {})
 
 
-def _agents(settings: dict[str, Any]) -> list[VisionRecipe]:
+def _agents(settings: Plain) -> list[VisionRecipe]:
     images = source_of(settings["scene"], from_plain(RenderedObjects, settings["world"]))
     return [replace(from_plain(VisionRecipe, plain), images=images) for plain in settings["recipes"]]
 
@@ -180,7 +179,7 @@ def _write_teacher_files(place: Path, seed: int) -> None:
     write_arrays(place / "shuffled.npz", arrays | {"h": arrays["h"][order]})
 
 
-def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> Mapping[str, TrainedRecipe]:
+def _students(student: VisionRecipe, settings: Plain, place: Path) -> Mapping[str, TrainedRecipe]:
     weight = settings["weight"]
     migration = MigrationConfig(weight, map=RunningMapConfig(memory=settings["memory"]))
     teachings = {

@@ -13,14 +13,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.data.images import Shuffle
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.social.agent_settings import PLANS, augmentation_of, objective_of, published_training
 from jepatlas.experiments.social.scenes import SCENES, WORLDS, source_of
@@ -102,18 +101,18 @@ def _shuffle(name: str, patch: int, seed: int) -> Shuffle | None:
     return Shuffle(patch if name == "patches" else 1, "image", seed)
 
 
-def run_agent(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_agent(settings: Plain, folder: str) -> Plain:
     """Train one agent and store its latents."""
     return train_and_store(recipe_of(settings), settings["most"], Path(folder))
 
 
-def recipe_of(settings: dict[str, Any]) -> VisionRecipe:
+def recipe_of(settings: Plain) -> VisionRecipe:
     """The recipe of a trial, with the images of its scene."""
     images = source_of(settings["scene"], from_plain(RenderedObjects, settings["world"]))
     return replace(from_plain(VisionRecipe, settings["recipe"]), images=images)
 
 
-def train_and_store(recipe: VisionRecipe, most: int, folder: Path, judged: AnyImages | None = None) -> dict[str, Any]:
+def train_and_store(recipe: VisionRecipe, most: int, folder: Path, judged: AnyImages | None = None) -> Plain:
     """Train (or resume), encode, and report the cost and whether latents collapsed.
 
     Latents are those of the agent's own images, or of `judged` ones in their place.

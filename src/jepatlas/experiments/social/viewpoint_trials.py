@@ -19,7 +19,7 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.contracts import Objective
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Plain, Scale, Trial
 from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.scenes import WORLDS
@@ -80,7 +80,7 @@ def _with_several_cameras(fixed: Trial, scale: Scale, policy: str) -> Trial:
     return Trial({**fixed.at, "policy": policy}, run_viewpoints, settings)
 
 
-def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_viewpoints(settings: Plain, folder: str) -> Plain:
     """Train (or resume), choose a camera for every state, and encode from it and from the single camera."""
     recipe = from_plain(CameraChoiceRecipe, settings["recipe"])
     place = Path(folder)
@@ -110,7 +110,7 @@ def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     }
 
 
-def _store(agent: VisionAgent, untrained: VisionAgent, rows: np.ndarray, place: Path) -> list[dict[str, Any]]:
+def _store(agent: VisionAgent, untrained: VisionAgent, rows: np.ndarray, place: Path) -> list[Plain]:
     """Write the latents of some images, trained and untrained, and report whether they collapsed."""
     held = np.isin(rows, agent.seen.held)
     arrays = latents_of(agent, rows) | {"untrained": untrained.latents(rows), "held": held}

@@ -99,7 +99,7 @@ def _as_tensors(one: Preprocessing) -> Callable[[Any], Tensor]:
 
 def _timm_model(name: str, options: ModelOptions) -> EncoderModel:
     options.refuse(name, "clip", "layers", "tokenizer")
-    library: Any = require("timm", "interop", "Encoding with a model of timm")
+    library = require("timm", "interop", "Encoding with a model of timm")
     device = default_device(options.device)
     try:
         module = library.create_model(name.removeprefix(TIMM), pretrained=not options.untrained)

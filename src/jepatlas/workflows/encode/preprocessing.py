@@ -98,7 +98,7 @@ class Preprocessing:
             long = int(self.shortest * ratio)
             target = (self.shortest, long) if height <= width else (long, self.shortest)
         if target is not None and target != (height, width):
-            library: Any = require("PIL.Image", "vision", "Resizing images")
+            library = require("PIL.Image", "vision", "Resizing images")
             image = np.asarray(library.fromarray(image).resize(target[::-1], self.resample))
         return image if self.crop is None else _central(image, self.crop)
 

@@ -96,7 +96,7 @@ def pixel_preparation(
 
 
 def _onnx_model(path: Path, options: ModelOptions) -> EncoderModel:
-    library: Any = require("onnxruntime", "export", "Encoding with an ONNX file")
+    library = require("onnxruntime", "export", "Encoding with an ONNX file")
     try:
         session = library.InferenceSession(str(path), providers=library.get_available_providers())
     except Exception as error:  # onnxruntime's own exceptions have no common class

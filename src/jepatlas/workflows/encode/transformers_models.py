@@ -27,7 +27,7 @@ LONGEST = 512  # tokens of a text, if the tokenizer names no limit
 
 def transformers_model(name: str, options: ModelOptions) -> EncoderModel:
     """Open a local folder, or a name on the HuggingFace Hub, by `AutoModel`. Foreign code is never run."""
-    library: Any = require("transformers", "interop", "Encoding with a model of HuggingFace")
+    library = require("transformers", "interop", "Encoding with a model of HuggingFace")
     device = default_device(options.device)
     model: Any = _load(library, name, options).to(device).eval()
     if getattr(model.config, "vision_config", None) is not None and hasattr(model, "vision_model"):
@@ -113,7 +113,7 @@ def _settings(name: str) -> dict[str, Any] | None:
     for file in SETTINGS:
         place = Path(name) / file
         if not Path(name).is_dir():
-            hub: Any = require("huggingface_hub", "interop", "Models of the HuggingFace Hub")
+            hub = require("huggingface_hub", "interop", "Models of the HuggingFace Hub")
             try:
                 place = Path(hub.hf_hub_download(name, file))
             except (OSError, ValueError, hub.errors.HfHubHTTPError):
@@ -140,7 +140,7 @@ def _text_model(name: str, model: Any, options: ModelOptions, device: torch.devi
 
 def text_preparation(name: str, options: ModelOptions) -> tuple[Callable[[Sequence[str]], Any], str, bool]:
     """The tokenizer of a model, how its tokens are pooled, and whether latents have unit length."""
-    library: Any = require("transformers", "interop", "Encoding texts")
+    library = require("transformers", "interop", "Encoding texts")
     try:
         tokenizer = library.AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError, KeyError) as error:

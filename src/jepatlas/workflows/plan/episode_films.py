@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -211,15 +210,15 @@ def _add_frame(film: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
 
 
 def _title_band(title: str, width: int, colour: tuple[int, int, int]) -> np.ndarray:
-    image: Any = require("PIL.Image", "vision", "Drawing a film")
-    draw: Any = require("PIL.ImageDraw", "vision", "Drawing a film")
+    image = require("PIL.Image", "vision", "Drawing a film")
+    draw = require("PIL.ImageDraw", "vision", "Drawing a film")
     band = image.new("RGB", (width, BAND), colour)
     draw.Draw(band).text((3, 1), title, fill=(255, 255, 255))
     return np.asarray(band)
 
 
 def _gif(film: np.ndarray) -> bytes:
-    image: Any = require("PIL.Image", "vision", "Writing a GIF")
+    image = require("PIL.Image", "vision", "Writing a GIF")
     first, *others = (image.fromarray(frame) for frame in film)
     buffer = io.BytesIO()
     duration = 1000 // FRAMES_PER_SECOND
@@ -228,7 +227,7 @@ def _gif(film: np.ndarray) -> bytes:
 
 
 def _mp4(film: np.ndarray) -> bytes:
-    ffmpeg: Any = require("imageio_ffmpeg", "vision", "Writing an MP4")
+    ffmpeg = require("imageio_ffmpeg", "vision", "Writing an MP4")
     height, width = (side - side % 2 for side in film.shape[1:3])  # the codec needs even sides
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "film.mp4"
