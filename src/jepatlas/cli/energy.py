@@ -42,7 +42,8 @@ class Fit(RecipeFile, RunOptions):
     +∞ where no way was observed.
 
     A file has x, x_next and cost for each step, or x, episode and cost for each state; x may be any latents. It may
-    also hold `points` and, for each pair of them, the `truth`.
+    also hold `points` and, for each pair of them, the `truth`. Of episodes, the column 'state' or 'observation' is
+    used (--source.column), and a step costs 1 unless there is a column 'cost'.
 
     Each kind has its own options: --head mrn --help shows those of that head.
     """
@@ -50,8 +51,8 @@ class Fit(RecipeFile, RunOptions):
     most_used: ClassVar[str] = "source kind head learning steps batch-size lr seed out full resume"
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
-    """A world (one-way-grid, gym, current), or a file of steps (npz, safetensors, csv or parquet). By default the world
-    'one-way-grid'."""
+    """A world (one-way-grid, gym, current), a file of steps (npz, safetensors, csv or parquet), or episodes (HDF5,
+    LeRobot, Minari, Lance). By default the world 'one-way-grid'."""
     recipe: Annotated[EnergyRecipe, tyro.conf.arg(name="")] = field(default_factory=EnergyRecipe)
     kind: Literal["learned", "least-action"] = "learned"
     """Train a head, or compute least action: the same as --learning least-action, which has further options."""
@@ -147,9 +148,15 @@ def _with_source(word: str, options: Fit) -> Fit:
     """The options for a world or a file of steps."""
     if word in WORLDS:
         return replace(options, recipe=replace(options.recipe, source=WORLDS[word]()))
-    if Path(word).is_file():
+    if Path(word).is_file() or _is_episodes(Path(word)):
         return replace(options, recipe=replace(options.recipe, source=StepFile(word)))
     raise InputError(f"'{word}' is neither a file nor a world. {did_you_mean(word, WORLDS)}")
+
+
+def _is_episodes(path: Path) -> bool:
+    from jepatlas.data import is_episodes
+
+    return is_episodes(path)
 
 
 def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jepatlas.data.episode_formats import is_episodes, open_episodes
     from jepatlas.data.episode_writer import EpisodeWriter
     from jepatlas.data.episodes import Column, EpisodeFile
-    from jepatlas.data.experience import experience_from_arrays
+    from jepatlas.data.experience import experience_from_arrays, states_of_episodes
     from jepatlas.data.formats.minari_writer import write_minari
     from jepatlas.data.image_axes import channels_last, network_shape
     from jepatlas.data.pairs import PairStream, Siblings, Transitions
@@ -50,5 +50,6 @@ __all__ = [
     "rows_of_episodes",
     "split_episodes",
     "stack_history",
+    "states_of_episodes",
     "write_minari",
 ]

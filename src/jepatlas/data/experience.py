@@ -15,10 +15,12 @@ import numpy as np
 from jepatlas.core.arrays import check_finite, check_rows
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Experience
+from jepatlas.data.episode_arrays import Episodes
 
-__all__ = ["check_experience", "episode_ends", "experience_from_arrays"]
+__all__ = ["check_experience", "episode_ends", "experience_from_arrays", "states_of_episodes"]
 
 STATES = ("x", "x_next", "z", "z_next")
+COLUMNS = ("state", "observation")
 KNOWN = (*STATES, "cost", "episode", "step")
 
 
@@ -41,6 +43,25 @@ def experience_from_arrays(arrays: Mapping[str, np.ndarray]) -> Experience:
     experience = _from_transitions(known) if "x_next" in known else _from_states(known)
     check_experience(experience)
     return experience
+
+
+def states_of_episodes(episodes: Episodes, column: str | None = None) -> dict[str, np.ndarray]:
+    """The arrays x, episode and cost of a column of vectors: by default the first of `state` and `observation`.
+
+    A step costs 1, or what the column `cost` says.
+    """
+    vectors = [name for name, one in episodes.columns.items() if len(one.shape) == 1]
+    chosen = column or next((name for name in COLUMNS if name in vectors), None)
+    if chosen not in vectors:
+        wanted = f"column '{column}'" if column else f"columns {' and '.join(COLUMNS)}"
+        raise InputError(
+            f"An energy needs a vector for each state, but of the episodes' {wanted} none is one. Vectors are "
+            f"{', '.join(vectors) or 'none'}: choose one with --source.column. Encode images first."
+        )
+    rows = np.arange(int(np.sum(episodes.lengths)))
+    cost = episodes.rows("cost", rows) if "cost" in episodes.columns else np.ones(len(rows))
+    episode = np.repeat(np.arange(len(episodes)), episodes.lengths)
+    return {"x": np.asarray(episodes.rows(chosen, rows), np.float64), "episode": episode, "cost": cost}
 
 
 def _from_transitions(arrays: Mapping[str, np.ndarray]) -> Experience:

@@ -50,17 +50,28 @@ FEWEST = 2  # steps, so that an interval can be computed
 
 @dataclass(frozen=True)
 class StepFile:
-    """A file of steps: x, x_next and cost for each step; or x, episode and cost for each state."""
+    """A file of steps: x, x_next and cost for each step; or x, episode and cost for each state. Or episodes."""
 
     kind: ClassVar[str] = "file"
+    later: ClassVar[dict[str, None]] = {"column": None}
 
     path: str = ""
-    """The file: .npz, .safetensors, .csv or .parquet."""
+    """The file: .npz, .safetensors, .csv or .parquet; or episodes: HDF5, LeRobot (version 3), Minari, Lance, .npz."""
+    column: str | None = None
+    """Of episodes: the column of states or latents. By default the first of 'state' and 'observation'. A step costs 1,
+    or what the column 'cost' says."""
     sha256: str | None = None
     """Hash of the file. It is set when a run starts, and checked when the run is resumed."""
 
     def read(self) -> dict[str, np.ndarray]:
-        return read_arrays(check_unchanged(self.path, self.sha256))
+        from jepatlas.data import is_episodes, open_episodes, states_of_episodes
+
+        place = check_unchanged(self.path, self.sha256)
+        if is_episodes(place) or place.suffix in (".h5", ".hdf5"):
+            return states_of_episodes(open_episodes(place), self.column)
+        if self.column is not None:
+            raise InputError(f"source.column is '{self.column}', but {self.path} is a file of steps, not of episodes.")
+        return read_arrays(place)
 
     def sealed(self) -> StepFile:
         """With the absolute path and the hash of the file."""

@@ -20,10 +20,11 @@ from jepatlas.data import (
     EpisodeWriter,
     RandomPolicy,
     collect,
+    experience_from_arrays,
     open_episodes,
     write_minari,
 )
-from jepatlas.recipes import EpisodeSource, world_of_file
+from jepatlas.recipes import EpisodeSource, StepFile, world_of_file
 from jepatlas.worlds import Maze
 
 LENGTHS = (6, 4, 7)
@@ -97,6 +98,35 @@ def test_a_lerobot_folder_trains_a_world_model_which_is_certified(tmp_path: Path
     write_lerobot(tmp_path / "robot", draw(*[10] * 60, size=16))
     assert call("train", "world-model", tmp_path / "robot", *WORDS[:6], *WORDS[10:], "--out", tmp_path / "run") == 0
     assert call("certify", tmp_path / "run", "--quick") == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "own.h5"])
+def test_energies_are_learned_from_episodes_of_every_format(name: str, tmp_path: Path):
+    drawn = draw(*LENGTHS)
+    if name == "own.h5":
+        with EpisodeWriter(tmp_path / name) as file:
+            for episode in drawn:
+                file.append(episode)
+    else:
+        FORMATS[name](tmp_path / name, drawn)
+    experience = experience_from_arrays(StepFile(str(tmp_path / name)).read())
+    states = [episode["state"] for episode in drawn]
+    np.testing.assert_array_equal(experience.x, np.concatenate([one[:-1] for one in states]))
+    np.testing.assert_array_equal(experience.x_next, np.concatenate([one[1:] for one in states]))
+    assert experience.cost.tolist() == [1.0] * (17 - 3) and experience.episode.tolist() == [0] * 5 + [1] * 3 + [2] * 6
+    chosen = StepFile(str(tmp_path / name), column="action").read()["x"]
+    assert chosen.shape == (17, 1)
+    with pytest.raises(InputError, match=r"column 'pixels'.*--source\.column"):
+        StepFile(str(tmp_path / name), column="pixels").read()
+
+
+def test_the_command_line_learns_an_energy_from_episodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_lerobot(tmp_path / "robot", draw(*[9] * 20, size=4))
+    assert call("energy", "fit", tmp_path / "robot", "--steps", "5", "--out", tmp_path / "energy") == 0
+    words = ("--kind", "least-action", "--out", tmp_path / "action")
+    assert call("energy", "fit", tmp_path / "robot", "--source.column", "observation.state", *words) == 0
+    assert call("energy", "fit", tmp_path / "robot", "--source.column", "nothing", "--steps", "5") == 2
     capsys.readouterr()
 
 
