@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from jepatlas import __version__
@@ -134,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options, args = parse_global(args)
         debug = options.debug
         name = _named_command(args) or name
-        with trusting(options.trust):
+        with trusting(options.trust), _long_loops_shown():
             code = run_command(args)
         sys.stdout.flush()  # here, where a closed pipe has its own exit code
         return code
@@ -150,6 +151,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"jepatlas {name}: interrupted.", file=sys.stderr)
         return 130
+
+
+def _long_loops_shown() -> AbstractContextManager[None]:
+    """Progress bars on standard error, if that is a terminal and help is not all that is asked for."""
+    if not sys.stderr.isatty() or {"-h", "--help"} & set(sys.argv):
+        return nullcontext()
+    from rich.console import Console
+
+    from jepatlas.cli.output import loops_shown
+
+    return loops_shown(Console(stderr=True))
 
 
 def run_command(args: Sequence[str]) -> int:

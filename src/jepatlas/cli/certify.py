@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from jepatlas.cli.options import parse
-from jepatlas.cli.output import console_for, defer_interrupts, emit, loops_shown, say, show_verdicts
+from jepatlas.cli.output import console_for, defer_interrupts, emit, say, show_verdicts
 from jepatlas.core.errors import InputError
 
 
@@ -63,18 +63,17 @@ def main(args: list[str]) -> int:
         from jepatlas.api.latent_functions import certify
 
     console = console_for(options.json)
-    with loops_shown(console):
-        certificate = certify(
-            options.subject,
-            options.h_next,
-            options.z,
-            rho=options.rho,
-            samples=options.samples,
-            quick=options.quick,
-            seed=options.seed,
-            title=f"Certificate of {options.subject.name}",
-            out=options.out,
-        )
+    certificate = certify(
+        options.subject,
+        options.h_next,
+        options.z,
+        rho=options.rho,
+        samples=options.samples,
+        quick=options.quick,
+        seed=options.seed,
+        title=f"Certificate of {options.subject.name}",
+        out=options.out,
+    )
     record = certificate.record
     emit(options.json, {"subject": str(options.subject)} | record.to_json())
     diagnosis = record.diagnosis.sentence if record.diagnosis else ""

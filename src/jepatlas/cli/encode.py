@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import tyro
 
 from jepatlas.cli.options import parse
-from jepatlas.cli.output import console_for, defer_interrupts, emit, loops_shown, say
+from jepatlas.cli.output import console_for, defer_interrupts, emit, say
 from jepatlas.core.errors import InputError
 from jepatlas.recipes import Part
 
@@ -145,10 +145,9 @@ def _encode_by_model(options: Encode, model_name: str) -> int:
     model = open_model(model_name, given)
     control = open_model(model_name, replace(given, untrained=True, layers=None)) if options.untrained else None
     source = open_source(options.source, chosen, model.reads, model.frames)
-    with loops_shown(console):
-        files, notes, (count, width) = encode_to_file(
-            model, source, out, options=how, control=control, key=repr(replace(given, device=None))
-        )
+    files, notes, (count, width) = encode_to_file(
+        model, source, out, options=how, control=control, key=repr(replace(given, device=None))
+    )
     written = {"source": options.source, "model": model_name, "out": str(out), "files": [str(file) for file in files]}
     emit(options.json, written | {"rows": count, "width": width, "notes": notes})
     for note in notes:

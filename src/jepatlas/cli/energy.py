@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 
 from jepatlas.cli.options import RecipeFile, mentions, parse, parse_choices
-from jepatlas.cli.output import console_for, defer_interrupts, emit, loops_shown, say, show_verdicts
+from jepatlas.cli.output import console_for, defer_interrupts, emit, say, show_verdicts
 from jepatlas.cli.training_runs import Answer, RunOptions, resume, say_default, train_and_report
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
@@ -199,8 +199,7 @@ def audit(args: list[str]) -> int:
     if not options.subject.exists():
         raise InputError(f"There is no run folder and no file {options.subject}.")
     console = console_for(options.json)
-    with loops_shown(console):
-        record = _audit_run(options) if options.subject.is_dir() else _audit_file(options)
+    record = _audit_run(options) if options.subject.is_dir() else _audit_file(options)
     _show(console, record, full=options.full)
     if options.repair is not None:
         say(console, f"Repaired: {options.repair}")

@@ -52,7 +52,7 @@ def _description(text: str, width: int) -> str:
 Group = tuple[str, str, list[argparse.Action]]
 
 
-def _grouped(parser: argparse.ArgumentParser, most_used: Sequence[str]) -> Iterator[Group]:
+def _grouped(parser: Any, most_used: Sequence[str]) -> Iterator[Group]:
     """Titles, descriptions and options of the groups. Options without a prefix are grouped by the field they are in."""
     plain: list[argparse.Action] = []
     nested: list[Group] = []

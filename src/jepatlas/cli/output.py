@@ -16,7 +16,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -84,21 +84,37 @@ def progress_bar(console: Console, what: str, total: int | None) -> Iterator[Cal
 
 @contextmanager
 def loops_shown(console: Console) -> Iterator[None]:
-    """Bars with the remaining time for the loops in this block that take more than two seconds, in a terminal."""
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", visible=False)
-        begun = 0.0
+    """Bars with the remaining time for the loops in this block that take more than two seconds, in a terminal.
 
-        def show(name: str, done: int, total: int) -> None:
-            nonlocal begun
-            if done == 1:
-                begun = monotonic()
-                bar.reset(task, description=name, total=total, visible=False)
-            expected = (monotonic() - begun) * total / done
-            bar.update(task, completed=done, visible=expected > LONG and done < total)
+    Of nested loops, the outermost one that is long is shown.
+    """
+    begun: dict[str, float] = {}
+    shown: tuple[str, Progress, TaskID] | None = None
 
+    def show(name: str, done: int, total: int) -> None:
+        nonlocal shown
+        if done == 1:
+            begun[name] = monotonic()
+        expected = (monotonic() - begun.get(name, monotonic())) * total / done
+        if shown is None and expected > LONG and done < total:
+            bar = Progress(console=console, transient=True)
+            bar.start()
+            shown = (name, bar, bar.add_task(name, total=total))
+        if shown is not None and shown[0] == name:
+            shown[1].update(shown[2], completed=done, total=total)
+            if done == total:
+                shown[1].stop()
+                shown = None
+
+    if not console.is_terminal:
+        yield
+        return
+    try:
         with listening(show):
             yield
+    finally:
+        if shown is not None:
+            shown[1].stop()
 
 
 @contextmanager

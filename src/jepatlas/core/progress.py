@@ -25,7 +25,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def track(name: str, rounds: int) -> Iterator[int]:
-    """`range(rounds)`, with a report after each round.
+    """`range(rounds)`, with a report after each round. A loop that is left early reports its last round.
 
     >>> reports = []
     >>> with listening(lambda *report: reports.append(report)):
@@ -34,7 +34,13 @@ def track(name: str, rounds: int) -> Iterator[int]:
     [('bootstrap', 1, 2), ('bootstrap', 2, 2)]
     """
     listener = _listener.get()
-    for number in range(rounds):
-        yield number
-        if listener is not None:
-            listener(name, number + 1, rounds)
+    done = 0
+    try:
+        for number in range(rounds):
+            yield number
+            done = number + 1
+            if listener is not None:
+                listener(name, done, rounds)
+    finally:
+        if listener is not None and done < rounds:
+            listener(name, rounds, rounds)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from jepatlas.core.contracts import Cost, Planner
 from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.lazy import lazy_import
+from jepatlas.core.progress import track
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import torch_generator
 from jepatlas.planning.candidates import start_and_goal
@@ -60,7 +61,7 @@ def receding_horizon(
     warm: Tensor | None = None
     plan: Plan | None = None
     executed, expected = [], []
-    for s in range(steps):
+    for s in track("planning", steps):
         if bool(done.all()):
             break
         if plan is None or s % replan == 0:

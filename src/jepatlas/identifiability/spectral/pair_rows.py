@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.progress import track
 from jepatlas.core.seeding import derive, numpy_generator
 from jepatlas.identifiability.validation import as_arrays, check_matrices, check_same_shape, check_weights
 
@@ -42,8 +43,8 @@ class PairRows(NamedTuple):
         return PairRows(self.x[kept], self.x_next[kept], self.place[kept], weights)
 
     def batches(self) -> Iterator[PairRows]:
-        for start in range(0, len(self.x), BATCH):
-            yield self.rows(slice(start, start + BATCH))
+        for number in track("spectrum", -(-len(self.x) // BATCH)):
+            yield self.rows(slice(number * BATCH, (number + 1) * BATCH))
 
 
 class SplitPairs:

@@ -29,6 +29,7 @@ from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Film, FilmPanel, FilmStrip
 from jepatlas.core.linear import subsample
+from jepatlas.core.progress import track
 from jepatlas.core.seeding import derive, numpy_generator
 from jepatlas.data import RandomPolicy, check_actions, network_shape, observed_columns, stack_history
 from jepatlas.planning import ActionBox, receding_horizon
@@ -265,7 +266,7 @@ def _goals(copies: _Copies, policy: RandomPolicy, steps: int, seed: int) -> tupl
     draw = _random_episodes(copies, policy, "goals", seed)
     every = [rows]
     nobody = np.zeros(len(rows.z), dtype=bool)
-    for _ in range(steps):
+    for _ in track("goals", steps):
         every.append(copies.step(draw(every[-1]), nobody))
     z = np.stack([one.z for one in every])  # (t, b, n)
     spread = z.reshape(-1, z.shape[-1]).std(0)
@@ -287,7 +288,7 @@ def _at_random(
     rows = copies.restart()
     draw = _random_episodes(copies, policy, "chance", seed)
     done = near(rows.z)
-    for _ in range(steps):
+    for _ in track("random actions", steps):
         rows = copies.step(draw(rows), done)
         done = done | near(rows.z)
     return done, copies.returns.copy()
