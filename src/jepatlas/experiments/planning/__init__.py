@@ -1,6 +1,7 @@
 """Claims on planning in a latent, by predicted distance or by a learned energy."""
 
 from jepatlas.experiments.planning import (
+    least_action_planning,
     one_way_doors,
     optimal_planning,
     planning_cost,
@@ -17,6 +18,7 @@ CLAIMS = (
     straight_plans,
     value_guided,
     one_way_doors,
+    least_action_planning,
     ported_planner,
 )
 """Modules with an experiment, in the order of the claims page."""

@@ -36,7 +36,7 @@ from jepatlas.workflows.plan import (
 from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import Rooms
 
-__all__ = ["BOTH_WAYS", "run_exact", "run_learned"]
+__all__ = ["BOTH_WAYS", "run_exact", "run_learned", "write_steps"]
 
 BOTH_WAYS = "symmetrised iqe"
 
@@ -64,7 +64,7 @@ def run_learned(settings: Plain, folder: str) -> Plain:
         return record
     model = load_world_model(place / "model")
     agent = agent_of(model)
-    _write_steps(model, place / "steps.npz")
+    write_steps(model, place / "steps.npz")
     agents = {}
     for head, plain in settings["energies"].items():
         recipe = replace(from_plain(EnergyRecipe, plain), source=StepFile(str(place / "steps.npz")))
@@ -83,7 +83,7 @@ def run_learned(settings: Plain, folder: str) -> Plain:
     return record | found | {"verdicts": found["verdicts"] + correlations}
 
 
-def _write_steps(model: TrainedModel, path: Path) -> None:
+def write_steps(model: TrainedModel, path: Path) -> None:
     """The training steps of the model in its latents, each of cost one."""
     seen = latent_episodes(model, held=False)
     steps = {"x": seen.h.astype(np.float32), "x_next": seen.h_next.astype(np.float32)}
