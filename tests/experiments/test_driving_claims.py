@@ -82,6 +82,24 @@ def test_a_method_that_crashed_everywhere_stays_in_the_table():
 
 
 @pytest.mark.parametrize(
+    ("rooms", "others", "outcome"),
+    [
+        (1.0, 0.3, "holds"),
+        (0.9, 0.3, "holds in part"),  # better, but not enough goals
+        (1.0, 1.0, "does not hold"),  # distance is as good
+    ],
+)
+def test_least_action(rooms: float, others: float, outcome: str):
+    def shares(trial: Trial) -> Shares:
+        del trial
+        return {"least action": rooms, "QRL": 0.8, "distance": others, "chance": 0.1}
+
+    finding = concluded("least-action", shares)
+    assert finding.outcome == outcome
+    assert len(finding.tables[0].rows) == 3 * 4
+
+
+@pytest.mark.parametrize(
     ("symmetric", "iqe", "both_ways", "outcome"),
     [
         (0.3, 0.9, 0.4, "holds"),

@@ -225,3 +225,12 @@ def test_settings_of_a_ported_energy_contain_no_file_path():
     (trial,) = EXPERIMENTS["ported-energy"].trials("tiny", 0)
     assert trial.settings["energy"]["source"] == {"kind": "file", "path": "", "sha256": None}
     assert not Path(trial.job.name).is_absolute()
+
+
+def test_a_trial_of_least_action_on_a_table_is_judged(tmp_path: Path):
+    (trial,) = EXPERIMENTS["least-action-tables"].trials("tiny", 0)
+    result = Result(trial, tmp_path, "finished", trial.run(trial.settings, str(tmp_path)))
+    assert result.value("broken") == 0
+    assert 0 <= result.value("stated") <= 1 and 0 <= result.value("remained") <= 1
+    assert result.value("ratio_5") >= 1 - 1e-6, "ways of observed steps are never cheaper than the cheapest"
+    assert EXPERIMENTS["least-action-tables"].conclude([result], "tiny").outcome in ("holds", "holds in part")

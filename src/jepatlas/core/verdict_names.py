@@ -134,6 +134,7 @@ NAMES = {
     "evidence_level": "least evidence for an edge",
     "ways_cheap": "held-out ways that are cheap",
     "reversed_cheap": "cheap backwards",
+    "least_action_success": "goals by least action",
 }
 SUFFIXES = {
     "_whitened": " (whitened)",

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from jepatlas.energy.least_action.cell_graph import CellGraph
     from jepatlas.energy.least_action.fitting import fit_least_action
     from jepatlas.energy.least_action.least_action import LeastAction
+    from jepatlas.energy.least_action.way_support import no_way_confidence, weakest_evidence
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
-__all__ = ["CellGraph", "LeastAction", "fit_least_action"]
+__all__ = ["CellGraph", "LeastAction", "fit_least_action", "no_way_confidence", "weakest_evidence"]

@@ -75,7 +75,7 @@ class CellGraph:
             return self.paid
         at = self.positions.astype(np.float64)
         gap = np.linalg.norm(at[self.target] - at[self.source], axis=1)
-        prior = PRIOR * self.length.sum() / self.steps.sum()
+        prior = PRIOR * self.length.sum() / max(self.steps.sum(), 1.0)
         effort = (self.paid + prior * self.effort) / (self.length + prior)
         return np.maximum(effort, 1e-3 * self.effort) * np.maximum(gap, 1e-6 * prior)
 
@@ -148,7 +148,7 @@ def _reach(graph: CellGraph) -> float:
     """The typical length of an edge between cells: states farther from a centre are not part of its cell."""
     cells = (graph.source < len(graph.centres)) & (graph.target < len(graph.centres))
     gaps = np.linalg.norm(graph.centres[graph.source[cells]] - graph.centres[graph.target[cells]], axis=1)
-    return float(np.median(gaps)) if len(gaps) else float(graph.length.sum() / graph.steps.sum())
+    return float(np.median(gaps)) if len(gaps) else 0.0
 
 
 def _nodes(label: np.ndarray, divided: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,8 @@
 
     cell(h) = argmin_k ‖h − c_k‖
 
-Clusters are fitted by Lloyd's algorithm on a subsample. Distances are products of matrices, in tiles that fit a cache.
+Clusters are fitted by Lloyd's algorithm on a subsample. With few centres, distances are products of matrices, in tiles
+that fit a cache; with many, a compiled search skips most centres (`core/kernels/nearest_centres.py`).
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from jepatlas.core.seeding import numpy_generator
 
-__all__ = ["Cells", "choose_cells", "nearest_cells", "nearest_centres"]
+__all__ = ["Cells", "CentreSearch", "choose_cells", "nearest_centres"]
 
 ROUNDS = 10  # of Lloyd's algorithm
 ROWS_PER_CELL = 40  # of the subsample that clusters are fitted to
+MANY = 256  # centres above which they are searched in groups
 TILE = 2**22  # distances computed at once
 SAMPLE = 20_000  # states among which repetitions are looked for
 
@@ -52,16 +52,58 @@ def choose_cells(h_nd: np.ndarray, count: int | None, *, per_cell: int, most: in
 
 def nearest_centres(h_nd: np.ndarray, centres_kd: np.ndarray) -> np.ndarray:
     """The index of the nearest centre of each row, (n,)."""
-    return nearest_cells(torch.from_numpy(np.ascontiguousarray(h_nd)), torch.from_numpy(centres_kd)).numpy()
+    return CentreSearch(centres_kd)(h_nd)
 
 
-@torch.no_grad()
-def nearest_cells(h_nd: Tensor, centres_kd: Tensor) -> Tensor:
-    """The same for tensors. ‖h‖² does not change the order of the centres, so it is left out."""
-    half_norms = centres_kd.square().sum(1) / 2
-    rows = max(1, TILE // len(centres_kd))
-    parts = [torch.addmm(half_norms, tile, centres_kd.T, alpha=-1).argmin(1) for tile in h_nd.split(rows)]
-    return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
+class CentreSearch:
+    """Finds the nearest of these centres (k, d)."""
+
+    def __init__(self, centres_kd: np.ndarray) -> None:
+        self.centres = np.ascontiguousarray(centres_kd, dtype=np.float32)
+        count = len(self.centres)
+        if count <= MANY:
+            return
+        hubs = self.centres[:: max(1, count // round(count**0.5))].astype(np.float64)
+        for _ in range(3):
+            group = _by_products(self.centres, hubs.astype(np.float32))
+            hubs = _means(self.centres, group, hubs).astype(np.float64)
+        group = _by_products(self.centres, hubs.astype(np.float32))
+        radius = np.linalg.norm(self.centres - hubs[group], axis=1)
+        self._order = np.lexsort((radius, group))
+        self._hubs = hubs
+        self._starts = np.searchsorted(group[self._order], np.arange(len(hubs) + 1))
+        self._radii = radius[self._order]
+        self._sorted = self.centres[self._order]
+
+    def __call__(self, h_nd: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(h_nd, dtype=np.float32)
+        if len(self.centres) <= MANY or not len(rows):
+            return _by_products(rows, self.centres)
+        from jepatlas.core.kernels.nearest_centres import nearest_in_groups  # noqa: PLC0415  (numba takes a second)
+
+        found = np.empty(len(rows), dtype=np.int64)
+        size = max(1, TILE // len(self._hubs))
+        for begin in range(0, len(rows), size):
+            tile = rows[begin : begin + size]
+            distances = self._hub_distances(tile.astype(np.float64))
+            near = nearest_in_groups(tile, distances, self._starts, self._radii, self._sorted)
+            found[begin : begin + size] = self._order[near]
+        return found
+
+    def _hub_distances(self, rows: np.ndarray) -> np.ndarray:
+        squares = np.square(rows).sum(1)[:, None] + np.square(self._hubs).sum(1) - 2 * rows @ self._hubs.T
+        return np.sqrt(np.maximum(squares, 0.0))
+
+
+def _by_products(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The nearest centre by all distances. ‖h‖² does not change the order of the centres, so it is left out."""
+    half_norms = np.square(centres).sum(1) / 2
+    size = max(1, TILE // len(centres))
+    found = np.empty(len(rows), dtype=np.int64)
+    for begin in range(0, len(rows), size):
+        tile = rows[begin : begin + size]
+        found[begin : begin + size] = (half_norms - tile @ centres.T).argmin(1)
+    return found
 
 
 def _distinct(h_nd: np.ndarray, most: int, rng: np.random.Generator) -> Cells | None:
@@ -83,4 +125,4 @@ def _means(rows: np.ndarray, label: np.ndarray, centres: np.ndarray) -> np.ndarr
     starts = np.cumsum(count)[filled] - count[filled]
     total[filled] = np.add.reduceat(rows[order].astype(np.float64), starts, axis=0)
     means = total / np.maximum(count, 1)[:, None]
-    return np.where(count[:, None] > 0, means, centres).astype(np.float32)
+    return np.where(count[:, None] > 0, means, centres).astype(centres.dtype)

@@ -32,7 +32,7 @@ from jepatlas.core.records import Experience, Verdict
 from jepatlas.data import experience_from_arrays
 from jepatlas.energy.energy_configs import LeastActionConfig
 from jepatlas.energy.least_action.cell_graph import CellGraph, observe_more
-from jepatlas.energy.least_action.cells import nearest_cells
+from jepatlas.energy.least_action.cells import CentreSearch
 from jepatlas.energy.least_action.state_sequences import StateSequences
 
 __all__ = ["NEAR", "LeastAction"]
@@ -41,6 +41,7 @@ NEAR = 8  # cells near a point
 WITHIN = 6.0  # edges of typical cost: cells that are farther on the graph are not near
 PAIRS = 2**15  # of points at once
 ROWS = 2**24  # entries of a block of distances between nodes
+GATHERED = 2**20  # goals · cells up to which distances are copied before they are read
 CACHED = 2**26  # entries of the cached distances to goals: 512 MB
 
 
@@ -66,6 +67,7 @@ class LeastAction(nn.Module):
         kept = graph.evidence >= level
         self._edges = (graph.source[kept], graph.target[kept], graph.cost[kept])
         self._evidence = graph.evidence[kept]
+        self._search = CentreSearch(graph.centres)
         self.floor = self._least_effort()
         self.pseudo = self.floor == 0
         found = self._near_cells() if near is None else near
@@ -134,13 +136,21 @@ class LeastAction(nn.Module):
 
     def _energies(self, x: Tensor, a: Tensor, y: Tensor, b: Tensor) -> Tensor:
         rest_x, rest_y = self._remainders(x, a), self._remainders(y, b)
-        ways = self._table[self._slot[self.near[b]][:, None, :], self.near[a][:, :, None]].to(
-            x.dtype
-        )  # (p, near a, near b)
+        ways = self._ways(a, b).to(x.dtype)
         to_cells = (rest_x[:, :, None] + ways).amin(1)
         rise = torch.where(rest_y.isfinite(), to_cells - torch.where(rest_y.isfinite(), rest_y, 0.0), -torch.inf)
         straight = self.floor * _norm(x - y)
         return torch.maximum(rise.amax(1), straight)
+
+    def _ways(self, a: Tensor, b: Tensor) -> Tensor:
+        """D between the cells near a and those near b: (p,), (p,) → (p, near a, near b)."""
+        goals, number = b.unique(return_inverse=True)
+        count = len(self.centres)
+        if len(goals) * count > GATHERED:
+            return self._table[self._slot[self.near[b]][:, None, :], self.near[a][:, :, None]]
+        # One row for each goal and cell: entries that are read together stand together.
+        rows = self._table[self._slot[self.near[goals]]].transpose(1, 2).reshape(len(goals) * count, -1)
+        return rows[number[:, None] * count + self.near[a]]
 
     def _remainders(self, x: Tensor, cell: Tensor) -> Tensor:
         """ρ_A(x) for the cells A near the cell of x, (p, near)."""
@@ -149,8 +159,8 @@ class LeastAction(nn.Module):
         return torch.maximum(lengths, self.near_cost.to(x.dtype)[cell] - lengths[:, :1])
 
     def _cell_of(self, x: Tensor) -> Tensor:
-        flat = x.detach().reshape(-1, self.width).to(self.centres.dtype)
-        return nearest_cells(flat, self.centres).reshape(x.shape[:-1])
+        flat = x.detach().reshape(-1, self.width).float().numpy()
+        return torch.from_numpy(self._search(flat)).reshape(x.shape[:-1])
 
     def _prepare(self, cells: Tensor) -> None:
         """Cache the distances of all cells to the cells near some goals."""

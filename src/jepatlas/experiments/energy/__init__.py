@@ -6,6 +6,7 @@ from jepatlas.experiments.energy import (
     energy_coverage,
     energy_heads,
     intrinsic_energy,
+    least_action_tables,
     one_way_reachability,
     order_embedding,
     ported_energy,
@@ -25,6 +26,7 @@ CLAIMS = (
     energy_coverage,
     energy_heads,
     prediction_energy,
+    least_action_tables,
     ported_energy,
 )
 """Modules with an experiment, in the order of the claims page."""
