@@ -13,7 +13,7 @@ import pytest
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.figures import figure_from_json
 from jepatlas.core.files import write_json
-from jepatlas.core.records import Record
+from jepatlas.core.records import Record, Verdict
 from jepatlas.reporting import write_report
 
 pytestmark = pytest.mark.browser
@@ -245,5 +245,29 @@ def test_the_toolbar_covers_no_data(browser, run, tmp_path, width):
             bar = figure.locator(".modebar").bounding_box()
             data = figure.locator(".nsewdrag").first.bounding_box()
             assert bar["y"] + bar["height"] <= data["y"] + 1 and bar["x"] >= 0 and bar["x"] + bar["width"] <= width
+    visit.check()
+    visit.page.close()
+
+
+def test_codes_of_verdicts_break_after_underscores(browser, tmp_path):
+    name = "orthogonality_of_the_whitened_latents_in_the_coordinates_of_the_target"
+    verdict = Verdict(name, 0.9, 0.8, 1.0, 9, None, 0.7, "higher", True, "Good.")
+    figure = figure_from_json({"kind": "heatmap", "title": "T", "matrix": [[1.0]]})
+    Record("T", "S", {}, (verdict,), figures=(figure,)).save(tmp_path, "one")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=1280)
+    visit.page.evaluate("() => document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
+    lines = visit.page.evaluate("""() => {
+        const found = [];
+        const range = document.createRange();
+        const walk = document.createTreeWalker(document.querySelector('.verdict .name'), NodeFilter.SHOW_TEXT);
+        for (let node = walk.nextNode(); node; node = walk.nextNode())
+            for (let at = 0; at < node.length; at++) {
+                range.setStart(node, at); range.setEnd(node, at + 1);
+                const top = Math.round([...range.getClientRects()].at(-1).top);
+                if (found.length && found.at(-1)[0] === top) found.at(-1)[1] += node.data[at];
+                else found.push([top, node.data[at]]);
+            }
+        return found.map(([_, text]) => text.trim()).filter(Boolean) }""")
+    assert len(lines) > 1 and all(line.endswith("_") for line in lines[:-1])
     visit.check()
     visit.page.close()

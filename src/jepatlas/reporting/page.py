@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from jepatlas import __version__
@@ -181,9 +181,18 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
+def _breakable(name: str) -> Markup:
+    """A name that may be broken after its underscores.
+
+    >>> _breakable("bound_<b>")
+    Markup('bound_<wbr>&lt;b&gt;')
+    """
+    return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
+
+
 def _template() -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"cell": _cell, "row": verdict_row, "tally": tally}
+    environment.filters |= {"breakable": _breakable, "cell": _cell, "row": verdict_row, "tally": tally}
     environment.filters["plot"] = lambda figure: json.loads(figure.to_json())
     environment.tests["unbroken"] = lambda value: isinstance(value, str) and len(value) > UNBROKEN and " " not in value
     environment.tests["numeric"] = lambda value: isinstance(value, int | float) and not isinstance(value, bool)
