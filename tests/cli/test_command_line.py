@@ -475,3 +475,25 @@ def test_results_of_a_sweep_are_a_record_with_curves(elsewhere: Path, capsys: Ca
     assert (
         isinstance(single, Curves) and single.series is not None and single.series[0].low == pytest.approx([0.4, 0.1])
     )
+
+
+THREADS = """
+import sys
+from jepatlas.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    import threadpoolctl
+    print(max(pool["num_threads"] for pool in threadpoolctl.threadpool_info()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "count"), [((), {}, 1), (("--threads", "2"), {}, 2), ((), {"OMP_NUM_THREADS": "2"}, 2)]
+)
+def test_threads_are_one_unless_asked_for(words: tuple[str, ...], environment: dict[str, str], count: int):
+    """Also where the machine has more cores; numpy is imported by the command."""
+    known = {name: value for name, value in os.environ.items() if not name.endswith("_THREADS")}
+    command = [sys.executable, "-c", THREADS, "align", "absent.npy", "absent.npy", *words]
+    done = subprocess.run(command, env=known | environment, capture_output=True, text=True, check=False)
+    assert int(done.stdout.split()[-1]) == min(count, os.cpu_count() or 1)

@@ -63,6 +63,11 @@ COMMANDS = {
     "doctor": Command("doctor", "main", "versions, devices, extras, and a five-second self-test"),
 }
 
+TRAINING = ("train", "train world-model", "train vision", "migrate model", "sweep", "sweep vision", "energy fit")
+"""Commands whose recipes have an option --threads."""
+WIDE = ("encode",)
+"""Commands that run large networks, which use all cores unless --threads or OMP_NUM_THREADS limits them."""
+
 GROUPS = {
     "migrate": "move a probe, an energy or a planner to another model, or teach an agent",
     "atlas": "many models in one frame: build, add, show, translate",
@@ -110,8 +115,8 @@ Examples:
   jepatlas align ada.npy ben.npy
 
 All commands take --json PATH (- for standard output, where nothing else is printed then), --debug (show the traceback
-of an error) and --trust (import the user-defined classes that a recipe names). Commands that write files take --out,
-and randomised commands take --seed.
+of an error), --trust (import the user-defined classes that a recipe names) and --threads N (CPU threads: by default
+one, which costs least, or OMP_NUM_THREADS). Commands that write files take --out, and randomised commands take --seed.
 
 Exit codes: 0 success, 1 a run or check failed, 2 invalid input, 130 interrupted, 141 output pipe closed.
 """
@@ -134,6 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         options, args = parse_global(args)
         debug = options.debug
+        args = _limit_threads(args)
         name = _named_command(args) or name
         with trusting(options.trust), _long_loops_shown():
             code = run_command(args)
@@ -162,6 +168,30 @@ def _long_loops_shown() -> AbstractContextManager[None]:
     from jepatlas.cli.output import loops_shown
 
     return loops_shown(Console(stderr=True))
+
+
+def _limit_threads(args: list[str]) -> list[str]:
+    """Set the threads of linear algebra, by `--threads` or to one, before numpy and torch are imported.
+
+    Threads of OpenBLAS wait actively, so that on busy cores more of them cost up to 75 times the CPU time of one (see
+    `limited_threads`). OMP_NUM_THREADS is respected. Commands that train also pass `--threads` to torch.
+    """
+    places = [place for place, word in enumerate(args) if word == "--threads" or word.startswith("--threads=")]
+    command = _named_command(args)
+    given = ""
+    if places:
+        words = args[places[-1]].partition("=")[2:] if "=" in args[places[-1]] else args[places[-1] + 1 :][:1]
+        given = words[0] if words else ""
+        if not given.isdecimal() or int(given) < 1:
+            raise InputError(f"--threads must be a number of at least 1, but is '{given}'.")
+        if command not in TRAINING:
+            args = args[: places[-1]] + args[places[-1] + (1 if "=" in args[places[-1]] else 2) :]
+        os.environ["JEPATLAS_THREADS"] = given
+    if "numpy" in sys.modules or (not given and (command in WIDE or "OMP_NUM_THREADS" in os.environ)):
+        return args
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = given or "1"
+    return args
 
 
 def run_command(args: Sequence[str]) -> int:

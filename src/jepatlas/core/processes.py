@@ -20,6 +20,8 @@ __all__ = ["exit_with_parent", "limited_threads", "torch_threads"]
 def limited_threads(count: int = 1) -> Iterator[None]:
     """Set the number of CPU threads of BLAS and torch within the block, at most as many as OMP_NUM_THREADS allows.
 
+    The option --threads of the command line, or JEPATLAS_THREADS, replaces `count`.
+
     Use it around statistics on matrices of up to about a thousand columns. OpenBLAS threads wait actively: while other
     processes keep the cores busy, a symmetric eigenproblem of 384 columns on two threads cost 75 times the CPU time of
     one thread, and a product of 20,000 × 384 rows 7 times.
@@ -30,6 +32,9 @@ def limited_threads(count: int = 1) -> Iterator[None]:
     """
     if count < 1:
         raise InputError(f"The number of threads must be at least 1, but is {count}.")
+    chosen = os.environ.get("JEPATLAS_THREADS", "")
+    if chosen.isdecimal() and int(chosen) > 0:
+        count = int(chosen)
     allowed = os.environ.get("OMP_NUM_THREADS", "")
     if allowed.isdecimal() and int(allowed) > 0:
         count = min(count, int(allowed))

@@ -28,6 +28,7 @@ from jepatlas.alignment.directions import TargetDirections
 from jepatlas.alignment.within import SharedColumn
 from jepatlas.core.figures import Table
 from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.processes import limited_threads
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
@@ -97,6 +98,7 @@ class Alignment(Result):
         return folder
 
 
+@limited_threads()
 def align(
     pairs: PairedLatents,
     kind: MapKind,

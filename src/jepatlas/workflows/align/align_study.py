@@ -31,6 +31,7 @@ from jepatlas.alignment.within import SharedColumn
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, subsample
 from jepatlas.core.linear_map import CONDITION_LIMIT
+from jepatlas.core.processes import limited_threads
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align.align_options import HALF, MapKind
 from jepatlas.workflows.align.held_out_metrics import HeldOutMetrics
@@ -153,6 +154,7 @@ def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | No
     return estimator.fit(a, b)
 
 
+@limited_threads()
 def make_study(
     pairs: PairedLatents,
     *,

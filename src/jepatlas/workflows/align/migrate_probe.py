@@ -25,6 +25,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Bars, BarSeries
 from jepatlas.core.linear import Split
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
+from jepatlas.core.processes import limited_threads
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
@@ -59,6 +60,7 @@ class Migration:
     """What to do in case of failure."""
 
 
+@limited_threads()
 def migrate_between(
     pairs: PairedLatents,
     kind: MapKind,
