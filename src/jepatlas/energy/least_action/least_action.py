@@ -18,7 +18,7 @@ Reference: "Intrinsic-Energy Joint Embedding Predictive Architectures Induce Qua
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Self
 
 import numpy as np
@@ -43,6 +43,9 @@ PAIRS = 2**15  # of points at once
 ROWS = 2**24  # entries of a block of distances between nodes
 GATHERED = 2**20  # goals · cells up to which distances are copied before they are read
 CACHED = 2**26  # entries of the cached distances to goals: 512 MB
+
+End = tuple[Tensor, Tensor, Tensor]
+"""Points (p, d), their cells (p,) and their remainders (p, near)."""
 
 
 class LeastAction(nn.Module):
@@ -113,12 +116,11 @@ class LeastAction(nn.Module):
         if not torch.Size(shape).numel():
             return x.new_zeros(shape)
         starts, goals = self._cell_of(x), self._cell_of(y)
-        x, y = (point.expand(*shape, -1).reshape(-1, self.width) for point in (x, y))
-        a, b = (cell.expand(shape).reshape(-1) for cell in (starts, goals))
         self._prepare(goals.unique())
+        ends = (x, starts, self._remainders(x, starts)), (y, goals, self._remainders(y, goals))
         parts = []
-        for part in zip(x.split(PAIRS), a.split(PAIRS), y.split(PAIRS), b.split(PAIRS), strict=True):
-            parts.append(self._energies(*part))
+        for first, last in zip(*(_pieces(shape, *end) for end in ends), strict=True):
+            parts.append(self._energies(first, last))
         return torch.cat(parts).reshape(shape)
 
     def all_pairs(self, x_nd: Tensor, y_md: Tensor | None = None, tile: int | None = None) -> Tensor:
@@ -134,13 +136,13 @@ class LeastAction(nn.Module):
             raise InputError(f"tile must be at least 1, but {tile} was given.")
         return torch.cat([self(part[:, None], y_md) for part in x_nd.split(rows)])
 
-    def _energies(self, x: Tensor, a: Tensor, y: Tensor, b: Tensor) -> Tensor:
-        rest_x, rest_y = self._remainders(x, a), self._remainders(y, b)
-        ways = self._ways(a, b).to(x.dtype)
-        to_cells = (rest_x[:, :, None] + ways).amin(1)
-        rise = torch.where(rest_y.isfinite(), to_cells - torch.where(rest_y.isfinite(), rest_y, 0.0), -torch.inf)
-        straight = self.floor * _norm(x - y)
-        return torch.maximum(rise.amax(1), straight)
+    def _energies(self, first: End, last: End) -> Tensor:
+        """Energies of pairs of ends: a point, its cell and its remainders."""
+        (x, a, rest_x), (y, b, rest_y) = first, last
+        to_cells = (rest_x[:, :, None] + self._ways(a, b).to(x.dtype)).amin(1)
+        near = rest_y.isfinite()
+        rise = torch.where(near, to_cells - torch.where(near, rest_y, 0.0), -torch.inf)
+        return torch.maximum(rise.amax(1), self.floor * _norm(x - y))
 
     def _ways(self, a: Tensor, b: Tensor) -> Tensor:
         """D between the cells near a and those near b: (p,), (p,) → (p, near a, near b)."""
@@ -153,10 +155,9 @@ class LeastAction(nn.Module):
         return rows[number[:, None] * count + self.near[a]]
 
     def _remainders(self, x: Tensor, cell: Tensor) -> Tensor:
-        """ρ_A(x) for the cells A near the cell of x, (p, near)."""
-        near = self.near[cell]
-        lengths = self.graph.effort * _norm(x[:, None] - self.anchors.to(x.dtype)[near])
-        return torch.maximum(lengths, self.near_cost.to(x.dtype)[cell] - lengths[:, :1])
+        """ρ_A(x) for the cells A near the cell of x, (..., near)."""
+        lengths = self.graph.effort * _norm(x[..., None, :] - self.anchors.to(x.dtype)[self.near[cell]])
+        return torch.maximum(lengths, self.near_cost.to(x.dtype)[cell] - lengths[..., :1])
 
     def _cell_of(self, x: Tensor) -> Tensor:
         flat = x.detach().reshape(-1, self.width).float().numpy()
@@ -223,6 +224,14 @@ class LeastAction(nn.Module):
                 raise InputError(
                     f"The last dimension of {name} must be {self.width}, but its shape is {tuple(point.shape)}."
                 )
+
+
+def _pieces(shape: torch.Size, x: Tensor, cell: Tensor, rest: Tensor) -> Iterator[End]:
+    """Points, cells and remainders for all pairs of this shape, PAIRS at a time."""
+    points = x.expand(*shape, x.shape[-1]).reshape(-1, x.shape[-1]).split(PAIRS)
+    cells = cell.expand(shape).reshape(-1).split(PAIRS)
+    rests = rest.expand(*shape, rest.shape[-1]).reshape(-1, rest.shape[-1]).split(PAIRS)
+    yield from zip(points, cells, rests, strict=True)
 
 
 def _norm(v: Tensor) -> Tensor:
