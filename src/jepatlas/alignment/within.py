@@ -2,7 +2,7 @@
 
     h ← h − B(c) β        β = argmin Σ‖h − h̄ − B(c) β‖² over the rows to fit on
 
-B are indicators of categories (texts, or numbers with few distinct values), or cubic splines with knots at quantiles.
+B are indicators of categories (strings, or numbers with few distinct values), or cubic splines with knots at quantiles.
 A category that the rows to fit on lack has no effect of its own.
 """
 

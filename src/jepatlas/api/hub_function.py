@@ -21,7 +21,7 @@ from jepatlas.workflows.hub import ATLAS, is_repository_name, upload, write_card
 
 __all__ = ["push_to_hub"]
 
-OUTCOME = "outcome"  # the record of how a training ended, which is none of the model
+OUTCOME = "outcome"  # the record of how a training ended, which does not describe the model
 
 
 def push_to_hub(

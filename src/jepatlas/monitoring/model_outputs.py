@@ -20,7 +20,7 @@ def check_pairs(pairs: Pairs) -> None:
 
 
 def find_pairs(pairs: Pairs, outputs: Any, batch: Any, module: Any, source: str) -> Sequence[Any]:
-    """The latents of both views and, if asked for, the true states; `source` is what returned the outputs."""
+    """The latents of both views and, on request, the true states; `source` is what returned the outputs."""
     if callable(pairs):
         return pairs(outputs, batch, module)
     if not isinstance(outputs, Mapping):

@@ -25,7 +25,7 @@ UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 def save_figures(folders: Sequence[Path | str], out: Path | str, kind: str) -> list[Path]:
     """Write every figure of the records of run folders to the folder `out`, as `kind`: svg, pdf or png."""
     if kind not in FORMATS:
-        raise InputError(f"'figures' is {kind!r}, which is no format. {did_you_mean(str(kind), FORMATS)}")
+        raise InputError(f"'figures' is {kind!r}, which is not a format. {did_you_mean(str(kind), FORMATS)}")
     written = []
     for folder in map(Path, folders):
         for chapter in read_chapters(folder):

@@ -93,7 +93,7 @@ def save_encoder(run: Path, path: Path) -> SavedEncoder:
     network = getattr(recipe, "encoder", None)
     module, example = encoder_of(run)
     if not isinstance(network, MLPConfig | ConvConfig | CouplingConfig | ViTConfig):
-        raise InputError(f"The encoder of {run} is code of yours. Export it instead: jepatlas export.")
+        raise InputError(f"The encoder of {run} is your own code. Export it instead: jepatlas export.")
     with torch.no_grad():
         latents = module.eval()(example).shape[1]
     spec = EncoderSpec(network, tuple(example.shape[1:]), latents, example.dtype == torch.uint8)

@@ -1,4 +1,4 @@
-"""Action-conditioned identification, h' = Ah + Bu, with and without persistent excitation: a claim about ourselves.
+"""Action-conditioned identification, h' = Ah + Bu, with and without persistent excitation: a claim about jepatlas.
 
 Worlds z' = Az + Bu + noise with a random stable A. Latents h = Qz are certified with their actions. They must pass if
 the actions were exciting, and must not if they were not, or if latents, actions or steps were corrupted. Without

@@ -1,6 +1,6 @@
 """Synthetic latents with a known answer: what a certificate must say about each, and what it must not.
 
-    intact      latents that are a rotation of the state, possibly with a blemish that a certificate must see through
+    intact      latents that are a rotation of the state, possibly with a defect that must not change the answer
     corrupted   latents that are not
 
 What cannot be seen in what is given has no answer there: without ρ, for example, noise on all coordinates looks like a

@@ -1,4 +1,4 @@
-"""Answers of `certify` on synthetic latents with a known answer: a claim about ourselves.
+"""Answers of `certify` on synthetic latents with a known answer: a claim about jepatlas itself.
 
 Latents are certified with the true state (by the quick certificate, whose diagnosis has the same rules), and with ρ
 alone or with neither, in turn. A *false pass* is a corrupted latent that passes although what is given shows the

@@ -4,7 +4,7 @@
 
 Quadratic forms of white Gaussian u are orthogonal, so this power iteration finds the one with the largest correlation
 between views without a matrix of all d(d+1)/2 products. In a Gaussian world it is a harmonic, with correlation at most
-ρ₁²; a form that is slower than that is no harmonic, so the latents are not linear in the state of such a world.
+ρ₁²; a form that is slower than that is not a harmonic, so the latents are not linear in the state of such a world.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ MOST_PAIRS = 5000
 DIFFERENT = 0.1
 """Difference of R² from which the check disagrees."""
 FOLLOW = 0.25
-"""Median slope of the target on its prediction from which pairs with large residuals are no mismatches: they follow the
-map, with more noise or along a curve, such as the tails of a warp."""
+"""Median slope of the target on its prediction from which pairs with large residuals are not mismatches: they follow
+the map, with more noise or along a curve, such as the tails of a warp."""
 FEWEST_FOLLOWERS = 5
 FEWEST_TRUSTED = 8
 
