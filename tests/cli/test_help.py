@@ -21,6 +21,7 @@ from jepatlas.cli import COMMANDS, GROUPS, run_command
 from jepatlas.cli.align import Align
 from jepatlas.cli.encode import Encode
 from jepatlas.cli.options import RecipeFile, parse_choices
+from jepatlas.cli.plan import Plan
 from jepatlas.cli.sweep import Sweep
 from jepatlas.cli.train import Train
 from jepatlas.core.config import choices
@@ -72,7 +73,7 @@ def test_help_begins_with_few_options_and_groups_the_others(command: str, capsys
     assert "{None}" not in text and "(default: None)" not in text
 
 
-LONG = [("train", Train), ("sweep", Sweep), ("align", Align), ("encode", Encode)]
+LONG = [("train", Train), ("sweep", Sweep), ("align", Align), ("encode", Encode), ("plan", Plan)]
 
 
 @pytest.mark.parametrize(("command", "options"), LONG)

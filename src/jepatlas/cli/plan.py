@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -32,6 +32,8 @@ class Plan:
     Each kind has its own options: --planner mppi --help shows those of that planner. --world KIND plans in another
     world with the same observations and actions, and reports the differences; --current KIND sets its current.
     """
+
+    most_used: ClassVar[str] = "planner world environment tasks steps film start goal seed out"
 
     run: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="PATH")] = None
     """A run folder of 'jepatlas train world-model'."""
