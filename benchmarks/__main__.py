@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    certificates,
     eikonal,
     encode,
     flat_worlds,
@@ -36,6 +37,7 @@ from jepatlas.core.files import read_json, write_json, write_text
 from jepatlas.core.provenance import provenance
 
 SUITES = {
+    "certificates": certificates,
     "sigreg": sigreg,
     "similarity": similarity,
     "maps": maps,
