@@ -13,6 +13,7 @@ from jepatlas.experiments import EXPERIMENTS, Result
 from jepatlas.experiments.identifiability.action_identification import KINDS, simulate
 from jepatlas.experiments.identifiability.adversarial_latents import CASES, adversarial_cases
 from jepatlas.experiments.identifiability.certificate_power import run
+from jepatlas.identifiability import fit_pair_ladder
 
 SMALL = 16  # wider latents are left to the experiment
 
@@ -44,6 +45,16 @@ def test_answers_without_the_true_state(name: str):
     assert certificate.passed in case.passes["rho"], certificate.summary()
     if "truth" not in case.passes:
         assert case.mentions in certificate.summary()
+
+
+@pytest.mark.parametrize(
+    ("name", "dim", "seed"), [("noise dimensions", 2, 0), ("noisy copies", 2, 1004), ("noisy copies", 2, 1009)]
+)
+def test_noise_and_copies_are_not_counted_as_directions(name: str, dim: int, seed: int):
+    """At the last two seeds a harmonic of degree 3, or a function fitted to noise, was in the way."""
+    arrays = CASES[name].make(dim, 6000, seed)
+    ladder = fit_pair_ladder(arrays["h"], arrays["h_next"], seed=seed % 1000)
+    assert ladder.spectrum is not None and ladder.spectrum.ladder.dim == dim
 
 
 def test_answers_of_a_trial_are_saved():

@@ -96,8 +96,10 @@ def read_ladder(
     for index, (value, fit) in enumerate(zip(eigenvalues, fitted, strict=True)):
         explained, resolved = _explained(functions[:, known], functions[:, index])
         kind = _kind(value, fit, explained, window, resolved=resolved)
-        # below the minimal rate only harmonics are read: they show that the second degree is resolved at all
-        if min(value.low, leading.low) <= 0 or (value.value <= min_rate and kind != "harmonic"):
+        # Below the minimal rate only harmonics are read: they show that the second degree is resolved at all. A
+        # direction must be above it beyond noise, because harmonics of the third degree lie just below.
+        slow = value.low > min_rate if kind == "direction" else value.value > min_rate
+        if min(value.low, leading.low) <= 0 or (not slow and kind != "harmonic"):
             kind = "unread"
         if kind == "direction" and len(known) == columns:
             kind = "undecided"
@@ -174,7 +176,7 @@ def polynomials(h: np.ndarray, degree: int) -> np.ndarray:
 
 def _conclude(steps: Sequence[Step], found: int, min_rate: float, columns: int | None) -> tuple[int | None, str]:
     kinds = [step.kind for step in steps]
-    if kinds[0] == "unread":
+    if all(kind == "unread" for kind in kinds):  # the first one alone may have been fitted to noise
         return (
             None,
             "Undecided: no function is correlated between the views. Nothing is slow, or the pairs are too few.",
