@@ -97,6 +97,8 @@ def test_least_action(rooms: float, others: float, outcome: str):
     finding = concluded("least-action", shares)
     assert finding.outcome == outcome
     assert len(finding.tables[0].rows) == 3 * 4
+    (verdict,) = finding.verdicts
+    assert verdict.n == 3 * TASKS and verdict.value == rooms, "the tasks of all worlds count"
 
 
 @pytest.mark.parametrize(

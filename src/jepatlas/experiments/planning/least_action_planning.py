@@ -15,7 +15,8 @@ import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Heatmap, Table
-from jepatlas.core.records import Verdict
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import success_rate
 from jepatlas.energy import LeastActionConfig, QRLConfig
 from jepatlas.experiments.energy.learned_energies import energy_recipe, fit_energy
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
@@ -27,6 +28,7 @@ from jepatlas.experiments.planning.planning_outcomes import (
     by_seed,
     difference,
     difference_criterion,
+    outcomes,
     points,
     share,
     success_record,
@@ -122,7 +124,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         runs = select(results, world=world)
         gaps[world] = {other: difference(runs, runs, (OURS, other)) for other in (DISTANCE, LEARNED)}
     ahead = [world for world in worlds if gaps[world][DISTANCE].low > 0]
-    success = share(results, OURS)
+    success = _in_all_worlds(results, OURS)
     outcome: Outcome = "holds in part" if ahead else "does not hold"
     if ahead == worlds and success.value >= NEEDED:
         outcome = "holds"
@@ -131,7 +133,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         for other, gap in others.items():
             required = "> 0" if other == DISTANCE else "none"
             criteria.append(difference_criterion(f"{world}: points of success, {OURS} − {other}", gap, required))
-    learned, distance = share(results, LEARNED), share(results, DISTANCE)
+    learned, distance = (_in_all_worlds(results, name) for name in (LEARNED, DISTANCE))
     return Finding(
         outcome,
         f"Least action reaches {success.value:.2f} of the goals, QRL {learned.value:.2f}, distance in the latents "
@@ -151,6 +153,12 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         figures=(_figure(results, worlds),),
         tables=(_table(results, gaps),),
     )
+
+
+def _in_all_worlds(results: Sequence[Result], name: str) -> Estimate:
+    """Success rate over the tasks of all seeds and worlds."""
+    found = [done for (_,), runs in grouped(results, "world").items() for done in outcomes(runs, name).values()]
+    return success_rate(np.concatenate(found)) if found else Estimate.undefined(0)
 
 
 def _figure(results: Sequence[Result], worlds: Sequence[str]) -> Heatmap:
