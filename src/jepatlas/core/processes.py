@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
-import torch
 from threadpoolctl import threadpool_limits
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = lazy_import("torch")  # alignments need BLAS only
 
 __all__ = ["exit_with_parent", "limited_threads", "torch_threads"]
 
@@ -26,6 +33,7 @@ def limited_threads(count: int = 1) -> Iterator[None]:
     processes keep the cores busy, a symmetric eigenproblem of 384 columns on two threads cost 75 times the CPU time of
     one thread, and a product of 20,000 × 384 rows 7 times.
 
+    >>> import torch
     >>> with limited_threads():
     ...     torch.get_num_threads()
     1
@@ -38,7 +46,7 @@ def limited_threads(count: int = 1) -> Iterator[None]:
     allowed = os.environ.get("OMP_NUM_THREADS", "")
     if allowed.isdecimal() and int(allowed) > 0:
         count = min(count, int(allowed))
-    with threadpool_limits(count), torch_threads(count):
+    with threadpool_limits(count), torch_threads(count) if "torch" in sys.modules else nullcontext():
         yield
 
 
