@@ -28,6 +28,7 @@ from benchmarks import (
     recovery,
     sigreg,
     similarity,
+    threads,
     vision,
     windows,
 )
@@ -41,6 +42,7 @@ SUITES = {
     "sigreg": sigreg,
     "similarity": similarity,
     "maps": maps,
+    "threads": threads,
     "iqe": iqe,
     "eikonal": eikonal,
     "recovery": recovery,
