@@ -1,4 +1,4 @@
-"""CPU time of `jepatlas align` as it is called by default, beside one thread, also while other processes keep cores busy.
+"""CPU time of `jepatlas align` as it is called by default, beside one thread, also while others keep all cores busy.
 
 Threads of BLAS wait actively, so that on busy cores two of them cost several times the CPU time of one. Without
 `--threads` and OMP_NUM_THREADS, commands therefore use one.
