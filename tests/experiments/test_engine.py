@@ -209,7 +209,7 @@ def test_the_claims_page_is_generated_from_the_records():
     assert (DOCS / "claims.md").read_text() == page
 
 
-NOT_RUN_YET: set[str] = {"mehler", "dirichlet", "recovered-dynamics", "warp-recovery"}
+NOT_RUN_YET: set[str] = set()
 """Experiments without a published record."""
 
 

@@ -56,7 +56,7 @@ CLAIM = Claim(
 
 SCALES: dict[Scale, tuple[tuple[str, ...], int]] = {
     "tiny": (("small rooms",), 1),
-    "small": (("one-way rooms", "maze", "small rooms"), 1),
+    "small": (("one-way rooms", "maze", "small rooms"), 3),
     "paper": (tuple(WORLDS), 5),
 }
 """Worlds, and number of seeds."""
