@@ -33,8 +33,9 @@ def refused(capsys: Captured, *words: str | Path) -> str:
 
 
 def files() -> dict[str, bytes]:
-    """All files below the folder that one works in."""
-    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    """All files below the working directory, without what Python compiles from modules."""
+    found = [path for path in Path().rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    return {str(path): path.read_bytes() for path in found}
 
 
 def one_array(path: str, array: np.ndarray) -> Path:

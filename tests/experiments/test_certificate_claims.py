@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jepatlas as ja
-from jepatlas.experiments import EXPERIMENTS, Result
+from jepatlas.experiments import EXPERIMENTS, Result, Scale
 from jepatlas.experiments.identifiability.action_identification import KINDS, simulate
 from jepatlas.experiments.identifiability.adversarial_latents import CASES, adversarial_cases
 from jepatlas.experiments.identifiability.certificate_power import run
@@ -23,11 +23,11 @@ def test_the_suite_has_at_least_sixty_latents():
     assert any(case.intact for case in CASES.values()) and not all(case.intact for case in CASES.values())
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.dims[0] < SMALL])
+@pytest.mark.parametrize(
+    "name", [name for name, case in CASES.items() if case.dims[0] < SMALL and "truth" in case.passes]
+)
 def test_answers_with_the_true_state(name: str):
     case = CASES[name]
-    if "truth" not in case.passes:
-        pytest.skip("the true state does not matter")
     arrays = case.make(case.dims[0], case.rows, 100)
     given, rho = case.asked(arrays, "truth")
     certificate = ja.certify(**given, rho=rho, quick=True)
@@ -62,12 +62,15 @@ def test_answers_of_a_trial_are_saved():
     assert found["answers"] == {"truth": {"passed": False, "kind": "missing"}}
 
 
-@pytest.mark.parametrize(("wrong", "outcome"), [(0, "holds"), (10, "holds in part"), (40, "holds in part")])
-def test_outcome_of_certificate_power(wrong: int, outcome: str):
-    """`wrong` corrupted latents pass, of about 80."""
+@pytest.mark.parametrize(
+    ("scale", "wrong", "outcome"),
+    [("paper", 0, "holds"), ("small", 0, "holds in part"), ("small", 40, "holds in part")],
+)
+def test_outcome_of_certificate_power(scale: Scale, wrong: int, outcome: str):
+    """`wrong` corrupted latents pass; at the small scale there are too few to show that at most 2% do."""
     experiment = EXPERIMENTS["certificate-power"]
     results = []
-    for trial in experiment.trials("small", 0):
+    for trial in experiment.trials(scale, 0):
         case = CASES[str(trial.at["latents"])]
         passed = case.intact
         if not case.intact and wrong > 0:
@@ -78,7 +81,7 @@ def test_outcome_of_certificate_power(wrong: int, outcome: str):
             given: {"passed": passed, "kind": kind if given == "truth" else None} for given in trial.settings["asked"]
         }
         results.append(Result(trial, Path(), "finished", {"verdicts": [], "answers": answers}))
-    finding = experiment.conclude(results, "small")
+    finding = experiment.conclude(results, scale)
     assert finding.outcome == outcome
     assert len(finding.tables[0].rows) == len(results)
 

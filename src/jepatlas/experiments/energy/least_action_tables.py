@@ -15,7 +15,7 @@ import torch
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, Curves, Table
-from jepatlas.core.records import Experience
+from jepatlas.core.records import Estimate, Experience, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import spearman
 from jepatlas.energy import fit_least_action, graph_energies, reachability_errors
@@ -120,11 +120,20 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     full = [result for result in results if result.at["walks"] == most]
     sound = [result.value("broken") == 0 for result in results]
     good = [all(result.value(name) >= least for name, least in WANTED.items()) for result in full]
+    lowest = {name: min(result.value(name) for result in full) for name in WANTED}
     return Finding(
         outcome_in_stages(all(sound), all(good)),
-        f"With {most} walks the lowest Spearman correlation with the exact energy is "
-        f"{min(result.value('spearman') for result in full):.3f}, and the lowest AUC of unreachable pairs "
-        f"{min(result.value('auc') for result in full):.3f}.",
+        f"With {most} walks the lowest Spearman correlation with the exact energy is {lowest['spearman']:.3f}, and the "
+        f"lowest AUC of unreachable pairs {lowest['auc']:.3f}.",
+        verdicts=tuple(
+            Verdict.judge(
+                name,
+                Estimate.exact(lowest[name], len(full)),
+                threshold=least,
+                good=f"Lowest of runs with {most} walks.",
+            )
+            for name, least in WANTED.items()
+        ),
         criteria=(
             Criterion.for_all("no broken axiom", sound, "all runs"),
             Criterion.for_all(f"{most} walks: Spearman ≥ 0.98 and AUC ≥ 0.95", good, "all runs"),

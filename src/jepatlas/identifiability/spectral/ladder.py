@@ -27,6 +27,8 @@ Kind = Literal["direction", "harmonic", "undecided", "unread"]
 
 DIRECTION = 0.3
 """R² up to which a function counts as a direction."""
+CERTAINLY_NEW = 0.1
+"""R² up to which a function counts as a direction although its value may be below the minimal rate."""
 HARMONIC = 0.5
 """R² from which a function counts as a harmonic."""
 CERTAINLY_HARMONIC = 0.7
@@ -96,10 +98,11 @@ def read_ladder(
     for index, (value, fit) in enumerate(zip(eigenvalues, fitted, strict=True)):
         explained, resolved = _explained(functions[:, known], functions[:, index])
         kind = _kind(value, fit, explained, window, resolved=resolved)
-        # Below the minimal rate only harmonics are read: they show that the second degree is resolved at all. A
-        # direction must be above it beyond noise, because harmonics of the third degree lie just below.
-        slow = value.low > min_rate if kind == "direction" else value.value > min_rate
-        if min(value.low, leading.low) <= 0 or (not slow and kind != "harmonic"):
+        # Below the minimal rate only harmonics are read: they show that the second degree is resolved at all.
+        searched = value.value > min_rate
+        if kind == "direction" and value.low <= min_rate:  # harmonics of the third degree are near
+            searched = searched and explained <= CERTAINLY_NEW
+        if min(value.low, leading.low) <= 0 or (not searched and kind != "harmonic"):
             kind = "unread"
         if kind == "direction" and len(known) == columns:
             kind = "undecided"
