@@ -129,8 +129,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
             Verdict.judge(
                 name,
                 Estimate.exact(lowest[name], len(full)),
+                direction="higher",
                 threshold=least,
-                good=f"Lowest of runs with {most} walks.",
+                good=f"Lowest of the runs with {most} walks.",
             )
             for name, least in WANTED.items()
         ),
