@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import cos, sin
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,24 @@ def test_labels_of_narrow_panels_are_not_clipped(browser, tmp_path, width):
         return Math.min(label.top - box.top, box.bottom - label.bottom, label.left - box.left) })"""
     found = visit.page.evaluate(room)
     assert len(found) == 3 and min(found) >= 0
+    visit.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_of_bars_do_not_overlap(browser, tmp_path, width):
+    names = [f"linear probe on migrated latents, part {number}" for number in range(7)]
+    series = [{"name": "accuracy", "y": [0.5] * 7}]
+    save(tmp_path, [{"kind": "bars", "title": "Probes", "names": names, "series": series}])
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
+    visit.check()
+    labels = visit.page.evaluate("""() => [...document.querySelectorAll('.xtick text')].map((text) => {
+        const [box, { a, b }, place] = [text.getBBox(), text.getScreenCTM(), text.getBoundingClientRect()];
+        return { angle: Math.atan2(b, a), x: place.x + place.width / 2, width: box.width, height: box.height } })""")
+    assert len(labels) == 7
+    for left, right in pairwise(labels):
+        step = right["x"] - left["x"]
+        level = step * abs(cos(left["angle"])) >= (left["width"] + right["width"]) / 2
+        assert level or step * abs(sin(left["angle"])) >= 0.8 * left["height"]
     visit.page.close()
 
 

@@ -44,7 +44,8 @@
     data.forEach((trace) => parts[trace.meta.part](trace, trace.meta, colour));
     for (const axis of [layout.xaxis, layout.yaxis]) {
       Object.assign(axis, { gridcolor: colour("--rule"), zerolinecolor: colour("--rule-strong"), linecolor: colour("--rule-strong"),
-                            tickfont: { color: colour("--muted"), size: 11 }, nticks: width < 200 ? 4 : 6, tickangle: 0,
+                            tickfont: { color: colour("--muted"), size: 11 }, nticks: width < 200 ? 4 : 6,
+                            tickangle: axis.type === "category" ? "auto" : 0, // long names of bars are turned, numbers never
                             title: { ...axis.title, font: { color: colour("--muted"), size: 12 } } });
     }
     return { data, layout: { ...layout,
