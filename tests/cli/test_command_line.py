@@ -297,6 +297,8 @@ def test_json_and_record_go_to_the_given_places(run: Path, capsys: Captured):
     assert not (run / "records" / "certificate.json").exists()
     assert call("report", run, "kept", "--out", "page") == 0
     assert Path("page/report.html").exists()
+    assert call("report", run, "kept", "--out", "pages/both.html") == 0
+    assert Path("pages/both.html").is_file()
 
 
 def test_the_default_run_folder_follows_from_the_recipe(capsys: Captured):

@@ -30,7 +30,8 @@ class Report:
     seed: int = 0
     """Seed of the choice of samples in figures with too many."""
     out: Path | None = None
-    """Folder for report.html; by default the run folder, or for several runs the current folder."""
+    """The page, if the name ends with .html, or else the folder for report.html; by default the run folder, or for
+    several runs the current folder."""
     json: str | None = None
     """Write the path of the page as JSON to this file (- for standard output)."""
 
@@ -41,7 +42,9 @@ def main(args: list[str]) -> int:
         raise InputError("name at least one run folder. Example: jepatlas report runs/spiral-lejepa-s0")
     from jepatlas.api.report_function import PAGE, report
 
-    out = None if options.out is None else options.out / PAGE
+    out = options.out
+    if out is not None and (out.suffix != ".html" or out.is_dir()):
+        out = out / PAGE
     page = report(*options.runs, out=out, title=options.title, figures=options.figures, seed=options.seed)
     figures = None if options.figures is None else str(page.parent / "figures")
     say(console_for(options.json), f"Report: {page}" + ("" if figures is None else f"\nFigures: {figures}"))
