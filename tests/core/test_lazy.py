@@ -31,6 +31,14 @@ def test_lazy_package_imports_names_at_first_use():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_public_names_of_lazy_packages_are_listed_before_their_import():
+    code = (
+        "import sys, jepatlas as ja, jepatlas.objectives; assert 'LeJEPA' in dir(jepatlas.objectives);"
+        "assert {'check_world', '__doc__'} <= set(dir(ja.testing)); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_unknown_name_raises_attribute_error():
     import jepatlas.nn
 

@@ -37,6 +37,8 @@ def lazy_import(name: str) -> Any:
 def lazy_exports(package: str, file: str) -> Callable[[str], Any]:
     """`__getattr__` for a package's `__init__.py` that imports each public name when it is first used.
 
+    `dir(package)` lists its `__all__` before that, so that interactive shells can complete the names.
+
     The names and where they come from are read from the imports under `if TYPE_CHECKING:` in that file:
 
         if TYPE_CHECKING:
@@ -59,6 +61,11 @@ def lazy_exports(package: str, file: str) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
+    def __dir__() -> list[str]:
+        module = vars(sys.modules[package])
+        return sorted({*module, *module["__all__"]})
+
+    vars(sys.modules[package])["__dir__"] = __dir__
     return __getattr__
 
 
