@@ -632,6 +632,18 @@ def test_load_reads_what_jepatlas_wrote(alignment: ja.Alignment):
     assert answer(ja.load("run/records/align.json")) == answer(alignment)  # pyright: ignore[reportArgumentType]
 
 
+def test_load_reads_the_only_record_of_a_folder(certificate: ja.Certificate, alignment: ja.Alignment):
+    audited = ja.audit(np.ones((4, 4)) - np.eye(4))
+    results: dict[str, ja.Result] = {"certified": certificate, "audited": audited, "aligned": alignment}
+    for folder, result in results.items():
+        loaded: Any = ja.load(result.save(folder))
+        assert loaded.summary() == result.summary() and answer(loaded) == answer(result)
+    assert isinstance(ja.load("certified"), ja.Certificate) and isinstance(ja.load("audited"), ja.EnergyAudit)
+    audited.save("certified")
+    with pytest.raises(ja.InputError, match=r"audit\.json, certificate\.json"):
+        ja.load("certified")
+
+
 @pytest.mark.parametrize("path", ["missing", "empty", "text.txt", "broken.safetensors", "broken.json", 5])
 def test_load_refuses_other_files(path: Any):
     Path("empty").mkdir()

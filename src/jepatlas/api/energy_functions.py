@@ -50,7 +50,9 @@ class EnergyAudit(Result):
     def repair(self) -> Repair:
         """The closure of the matrix: the largest quasimetric below it."""
         if self.energies is None:
-            raise InputError("Only a matrix of energies can be repaired, and this energy is a function.")
+            raise InputError(
+                "Only a matrix of energies can be repaired. This audit has none: it is of a function, or was loaded."
+            )
         return repair(self.energies)
 
 

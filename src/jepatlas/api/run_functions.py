@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from jepatlas.alignment import Atlas, LinearProbe, load_atlas
+from jepatlas.api.energy_functions import EnergyAudit
 from jepatlas.api.export_function import export
 from jepatlas.api.hub_function import push_to_hub
 from jepatlas.api.inputs import as_array, as_folder, as_path
@@ -177,7 +178,8 @@ def load(path: Path | str) -> Loaded:
     energy.safetensors          the `SavedEnergy`; its `model()` is an `nn.Module`
     encoder.safetensors         the `SavedEncoder`, an `nn.Module` with `encode(x)`
     user/name, user/name@tag    any of these from the HuggingFace Hub, as `push_to_hub` wrote it
-    records/NAME.json           the `Certificate`, or another `Result`
+    records/NAME.json           the `Certificate`, the `EnergyAudit` without its matrix, or another `Result`
+    folder of a saved result    its only record
     """
     if isinstance(path, str) and is_repository_name(path) and not Path(path).parent.is_dir():
         return _load_folder(download(path))
@@ -214,14 +216,25 @@ def _load_folder(folder: Path) -> Loaded:
         if (folder / f"{name}.safetensors").is_file() and (folder / CARD).is_file():
             return load(folder / f"{name}.safetensors")
     if not (folder / "recipe.yaml").is_file():
-        raise InputError(
-            f"{folder} is neither a run (it has no recipe.yaml) nor an atlas (it has no atlas.json). Records can be "
-            "loaded one by one, as folder/records/NAME.json."
-        )
+        return _load_only_record(folder)
     kind = any_recipe(folder).kind
     if kind not in LOADERS:
         raise InputError(f"{folder} is a run of kind '{kind}'. Load one of its agents, a folder in {folder}.")
     return LOADERS[kind](folder)
+
+
+def _load_only_record(folder: Path) -> Result:
+    """The record of a folder in which a result was saved."""
+    records = sorted((folder / "records").glob("*.json"))
+    if len(records) == 1:
+        return _load_record(records[0])
+    if records:
+        listed = ", ".join(path.name for path in records)
+        raise InputError(f"{folder} contains several records: {listed}. Load one of them, as {records[0]}.")
+    raise InputError(
+        f"{folder} is neither a run (it has no recipe.yaml) nor an atlas (it has no atlas.json), and it has no record "
+        "(records/NAME.json)."
+    )
 
 
 LOADERS: dict[str, Callable[[Path], Loaded]] = {
@@ -236,7 +249,9 @@ LOADERS: dict[str, Callable[[Path], Loaded]] = {
 
 def _load_record(path: Path) -> Result:
     record = read_saved_record(path)
-    return Certificate(record) if isinstance(record, CertificateRecord) else Result(record)
+    if isinstance(record, CertificateRecord):
+        return Certificate(record)
+    return EnergyAudit(record) if path.stem == EnergyAudit.record_name else Result(record)
 
 
 @dataclass(frozen=True, repr=False)
