@@ -313,3 +313,19 @@ def test_a_diagnosis_of_few_episodes_begins_with_that(episodes: int, firm: bool)
     first = certificate.summary().split(":")[0]
     assert first.startswith("Too few") is not firm
     assert (certificate["r2"].high - certificate["r2"].low < 0.2) is firm
+
+
+def test_quick_certificates_of_surplus_latents_leave_out_the_spectrum() -> None:
+    rng = np.random.default_rng(0)
+    z, noise = rng.standard_normal((2, 1000, 2))
+    z_next = 0.9 * z + np.sqrt(0.19) * noise
+    mix = rng.standard_normal((2, 3))
+    h = z @ mix + 0.01 * rng.standard_normal((1000, 3))
+    h_next = z_next @ mix + 0.01 * rng.standard_normal((1000, 3))
+    found = {}
+    for quick in (True, False):
+        certificate = ja.certify(h, h_next, z, quick=quick)
+        assert certificate.diagnosis is not None and certificate.diagnosis.kind == "surplus"
+        found[quick] = {verdict.name for verdict in certificate.record.verdicts}
+    assert "state_directions" in found[False]
+    assert not {"state_directions", "minimal_r2_lost", "rho", "dimension"} & found[True]

@@ -51,9 +51,9 @@ def certify(
     object) are split and resampled together. `rho` is the correlation of the pairs; by default it is estimated.
 
     `h` alone may be the path of a file with all arrays, or of a run folder, which is certified on `samples` fresh pairs
-    of its world (40,000), or on the held-out episodes of a world model. `quick` takes under a second for 20,000 × 4
-    latents: it resamples less and leaves out the spectrum, as the summary says. The record is saved in the folder
-    `out`; that of a run by default in its own folder.
+    of its world (40,000), or on the held-out episodes of a world model. `quick` takes about a second for 20,000 × 4
+    latents, and a few for 10,000 × 128: it resamples less and leaves out the spectrum, as the summary says. The record
+    is saved in the folder `out`; that of a run by default in its own folder.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 400, 2))

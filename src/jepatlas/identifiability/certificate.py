@@ -53,6 +53,7 @@ def certify(
     ladder: PairLadder | None = None,
     seed: int = 0,
     replicates: int = 500,
+    spectral: bool = True,
 ) -> list[Verdict]:
     """Verdicts on latents `h` and those of the paired views, `h_next`; rows are samples.
 
@@ -60,7 +61,8 @@ def certify(
     latents than states, what they contain (`ladder` is that of the latents, if it exists already). With the pairs'
     correlation `rho`: the bound of Theorem 3, before and after whitening; for an estimate (see `nonlinear_rho`), its
     upper limit is used. With both: whether the measured error respects the bound. With neither, rho is estimated.
-    Rows of one group (an episode, an object) are split and resampled together.
+    Rows of one group (an episode, an object) are split and resampled together. `spectral=False` leaves out what needs
+    a ladder that does not exist yet: the directions that generate surplus latents.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 4000, 2))
@@ -77,7 +79,7 @@ def certify(
     split = hold_out(len(h), numpy_generator(seed, "split"), groups=groups)
     check_halves(split, h.shape[1] if z is None else max(h.shape[1], z.shape[1]))
     white = whitener(np.concatenate([h[split.fit], h_next[split.fit]]))
-    sample = _Sample(h, h_next, white, split, groups, seed, replicates)
+    sample = _Sample(h, h_next, white, split, groups, seed, replicates, spectral)
     if z is None:
         return sample.bound_verdicts(sample.estimate_rho() if rho is None else rho)[1]
     terms, bounded = ({}, []) if rho is None else sample.bound_verdicts(rho)
@@ -100,6 +102,7 @@ class _Sample:
     groups: np.ndarray | None
     seed: int
     replicates: int
+    spectral: bool
 
     def rng(self, name: str) -> np.random.Generator:
         return numpy_generator(self.seed, name)
@@ -186,6 +189,8 @@ class _Sample:
             return []
         if latents < states:
             return narrow_verdicts(explained, self.seed, self.replicates)
+        if ladder is None and not self.spectral:
+            return []
         if ladder is None:
             ladder = fit_pair_ladder(self.h, self.h_next, groups=self.groups, seed=self.seed)
         return wide_verdicts(halves, self.h_next, ladder, self.seed, self.replicates)

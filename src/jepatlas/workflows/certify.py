@@ -57,10 +57,12 @@ REPLICATES = 500
 QUICK_REPLICATES = 50
 QUICK_ROWS = 10_000
 QUICK_AUDIT_ROWS = 2_000
+QUICK_AUDIT_DRAWS = 50
 QUICK_NOTE = (
     f"Quick: {QUICK_REPLICATES} resamples of at most {QUICK_ROWS:,} pairs. Left out: the spectrum, and with it "
     "estimates of ρ and of the number of directions"
 )
+QUICK_AUDIT_NOTE = f". The audit has {QUICK_AUDIT_ROWS:,} pairs at most, and {QUICK_AUDIT_DRAWS} draws of each null"
 
 ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next", "u", "z_next")
 ENCODED = ("ids", "labels", "held", "raw", "untrained", "times", "steps")
@@ -182,14 +184,14 @@ def certificate(
     With actions `u`, also their dynamics, compared with those of the states if `z_next` is given.
 
     `rho` is None if no bound applies; "unknown" estimates it (if `audited`). `audited` also computes the spectrum of
-    the pairs and audits the assumptions of the theorems. `quick` resamples less and leaves out the spectrum, and with
-    the true state also the audit.
+    the pairs and audits the assumptions of the theorems. `quick` resamples less, also for nulls, and leaves out the
+    spectrum, and with the true state also the audit.
     """
     count = len(arrays["h"])
     if quick:
         check_pairs(arrays["h"], arrays["h_next"], arrays.get("z"), arrays.get("groups"))
         arrays = _subsampled(arrays, QUICK_ROWS, seed)
-        note = f"{note} {QUICK_NOTE}{'' if 'z' not in arrays else '; and the audit'}.".strip()
+        note = f"{note} {QUICK_NOTE}{'; and the audit' if 'z' in arrays else QUICK_AUDIT_NOTE}.".strip()
     h = arrays["h"]
     h_next = arrays["h_next"]
     z = arrays.get("z")
@@ -204,7 +206,15 @@ def certificate(
     if z is not None or used_rho is not None:
         replicates = QUICK_REPLICATES if quick else REPLICATES
         verdicts = certify(
-            h, h_next, z, rho=used_rho, groups=groups, ladder=latent_ladder, seed=seed, replicates=replicates
+            h,
+            h_next,
+            z,
+            rho=used_rho,
+            groups=groups,
+            ladder=latent_ladder,
+            seed=seed,
+            replicates=replicates,
+            spectral=not quick,
         )
     diagnosis = _cautious(diagnose(verdicts), verdicts)
     checks: list[Verdict] = []
@@ -212,7 +222,7 @@ def certificate(
         checks = [*ladder.verdicts(h.shape[1], given_rho), *audit(h, h_next, groups=groups, seed=seed)]
     elif audited and z is None:
         some = _subsampled(arrays, QUICK_AUDIT_ROWS, seed)
-        checks = audit(some["h"], some["h_next"], groups=some.get("groups"), seed=seed)
+        checks = audit(some["h"], some["h_next"], groups=some.get("groups"), seed=seed, draws=QUICK_AUDIT_DRAWS)
     if any(check.name == "bound_rates" and check.passed is not False and check.value < np.inf for check in checks):
         checks = [_informative_isotropy(check) if check.name == "isotropy" else check for check in checks]
     has_dimension = any(check.name == "dimension" for check in checks)

@@ -15,7 +15,7 @@ from jepatlas.identifiability.dimension.rank import effective_rank, principal_ax
 from jepatlas.identifiability.preconditions.dependence import additive_noise, independence
 from jepatlas.identifiability.preconditions.gaussianity import coordinate_gaussianity, gaussianity, stationarity
 from jepatlas.identifiability.preconditions.rates import rate_verdicts, reversibility
-from jepatlas.identifiability.preconditions.white_pairs import WhitePairs
+from jepatlas.identifiability.preconditions.white_pairs import DRAWS, WhitePairs
 from jepatlas.identifiability.validation import as_arrays, check_enough_rows, check_matrices, check_same_shape
 
 __all__ = ["audit"]
@@ -23,8 +23,12 @@ __all__ = ["audit"]
 MAX_ROWS = 4000  # for sliced distances and dependences
 
 
-def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None, seed: int = 0) -> list[Verdict]:
+def audit(
+    h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None, seed: int = 0, draws: int = DRAWS
+) -> list[Verdict]:
     """Verdicts on pairs of latents, or of any other coordinates; rows of one group are resampled together.
+
+    Each null and each interval has `draws` draws.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 2000, 2))
@@ -40,7 +44,7 @@ def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None
     axes = principal_axes(h, h_next)
     if not len(axes.values):
         return [effective_rank(h, h_next)]
-    pairs = WhitePairs.of(h, h_next, axes, groups, seed)
+    pairs = WhitePairs.of(h, h_next, axes, groups, seed, draws=draws)
     some = pairs.subsampled(MAX_ROWS)
     return [
         effective_rank(h, h_next),

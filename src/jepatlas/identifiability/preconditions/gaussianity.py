@@ -64,7 +64,7 @@ def stationarity(pairs: WhitePairs) -> Verdict:
 def gaussianity(pairs: WhitePairs) -> Verdict:
     """Distance of the whitened latents from N(0, I), compared with Gaussian samples whitened in the same way."""
     distance = distance_from_gaussian(pairs.h, pairs.labels, pairs.seed)
-    null = gaussian_null(distance.effective_rows, pairs.h.shape[1], pairs.seed)
+    null = gaussian_null(distance.effective_rows, pairs.h.shape[1], pairs.seed, pairs.draws)
     return judge(
         "gaussianity",
         pairs.estimate("gaussianity", distance),

@@ -24,7 +24,6 @@ import scipy.linalg
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.identifiability.covariance import UnitProducts, WeightedCovariance
 from jepatlas.identifiability.preconditions.white_pairs import (
-    DRAWS,
     WhitePairs,
     add_in_quadrature,
     judge,
@@ -45,7 +44,7 @@ def rate_verdicts(pairs: WhitePairs) -> list[Verdict]:
     found = pairs.estimates("rates", lambda weights: _measures(rates(weights)), {"window": -np.inf, "ratio": 1.0})
     rho = float(np.clip(np.mean(rates(np.ones(len(pairs.h)))), 0.0, 1 - 1e-9))
     effective = effective_pairs(pairs.h, pairs.h_next, pairs.labels, rho)
-    drawn = [_measures(sample) for sample in sampled_rates(rho, dim, effective, pairs.rng("rates null"), DRAWS)]
+    drawn = [_measures(sample) for sample in sampled_rates(rho, dim, effective, pairs.rng("rates null"), pairs.draws)]
     null = {name: np.array([draw[name] for draw in drawn] or [np.nan]) for name in found}
     return [_window_verdict(found["window"], null["window"], rho - rho**2), _isotropy(found["ratio"], null["ratio"])]
 

@@ -91,13 +91,13 @@ def distance_from_gaussian(u: np.ndarray, labels: np.ndarray, seed: int) -> Grou
 
 
 @lru_cache(maxsize=32)
-def gaussian_null(rows: int, dim: int, seed: int) -> tuple[float, float]:
+def gaussian_null(rows: int, dim: int, seed: int, draws: int = NULL_DRAWS) -> tuple[float, float]:
     """Mean and 99% quantile of the distance of Gaussian samples, whitened by their own covariance."""
     few = max(min(rows, max(250, 4 * dim)), dim + 2)  # the null scales as 1/√n, so fewer samples suffice
     features = _features(dim, seed)
     rng = numpy_generator(seed, "audit/gaussianity null")
     null = []
-    for _ in range(NULL_DRAWS):
+    for _ in range(draws):
         x = rng.standard_normal((few, dim))
         null.append(_ungrouped_distance(features(whitener(x).apply(x)) - features.gaussian))
     shrink = np.sqrt(few / rows)

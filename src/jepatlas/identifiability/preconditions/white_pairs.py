@@ -18,7 +18,7 @@ from jepatlas.identifiability.dimension.rank import PrincipalAxes
 
 __all__ = ["DRAWS", "WhitePairs", "add_in_quadrature", "judge", "mean_and_quantile"]
 
-DRAWS = 200
+DRAWS = 200  # of each null and interval
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,25 @@ class WhitePairs:
     columns: np.ndarray  # (m,): their indices in h
     labels: np.ndarray  # (b,)
     seed: int
+    draws: int = DRAWS
 
     @classmethod
-    def of(cls, h: np.ndarray, h_next: np.ndarray, axes: PrincipalAxes, groups: np.ndarray | None, seed: int) -> Self:
+    def of(
+        cls,
+        h: np.ndarray,
+        h_next: np.ndarray,
+        axes: PrincipalAxes,
+        groups: np.ndarray | None,
+        seed: int,
+        *,
+        draws: int = DRAWS,
+    ) -> Self:
         labels = group_numbers(groups, len(h))
         # symmetric whitening if no direction is dropped: coordinates stay as close to the given ones as possible
         turn = axes.vectors.T if len(axes.values) == h.shape[1] else np.eye(len(axes.values))
         varies = np.flatnonzero(axes.units)
         white = axes.whitener
-        return cls(white.apply(h) @ turn, white.apply(h_next) @ turn, h[:, varies], varies, labels, seed)
+        return cls(white.apply(h) @ turn, white.apply(h_next) @ turn, h[:, varies], varies, labels, seed, draws)
 
     @property
     def groups(self) -> int:
@@ -59,7 +69,7 @@ class WhitePairs:
         sizes = np.cumsum(np.bincount(self.labels)[order])
         kept = np.isin(self.labels, order[: np.searchsorted(sizes, rows) + 1])
         labels = np.unique(self.labels[kept], return_inverse=True)[1]
-        return WhitePairs(self.h[kept], self.h_next[kept], self.given[kept], self.columns, labels, self.seed)
+        return replace(self, h=self.h[kept], h_next=self.h_next[kept], given=self.given[kept], labels=labels)
 
     def estimate(self, name: str, statistic: Callable[[np.ndarray], float], minimum: float = -np.inf) -> Estimate:
         """Interval of a statistic of row weights that is never below `minimum`."""
@@ -69,19 +79,20 @@ class WhitePairs:
         self, name: str, statistic: Callable[[np.ndarray], Mapping[str, float]], minimum: Mapping[str, float]
     ) -> dict[str, Estimate]:
         """Intervals of several statistics, centred at the value, which has the bias of one sample, as the null has."""
-        draws = bootstrap(statistic, len(self.h), self.rng(name), groups=self.units, replicates=DRAWS, centred=True)
-        return {key: replace(found, low=max(found.low, minimum[key])) for key, found in draws.items()}
+        rng = self.rng(name)
+        found = bootstrap(statistic, len(self.h), rng, groups=self.units, replicates=self.draws, centred=True)
+        return {key: replace(interval, low=max(interval.low, minimum[key])) for key, interval in found.items()}
 
     def signs(self, name: str) -> Iterator[np.ndarray]:
         """Random signs of the rows, equal within groups: a null for statistics that are symmetric about zero."""
         rng = self.rng(name)
-        return (rng.choice([-1.0, 1.0], self.groups)[self.labels] for _ in range(DRAWS))
+        return (rng.choice([-1.0, 1.0], self.groups)[self.labels] for _ in range(self.draws))
 
     def unit_signs(self, name: str) -> Iterator[np.ndarray]:
         """Random signs of the rows, equal within resampling units."""
         rng = self.rng(name)
         units = int(self.units.max()) + 1
-        return (rng.choice([-1.0, 1.0], units)[self.units] for _ in range(DRAWS))
+        return (rng.choice([-1.0, 1.0], units)[self.units] for _ in range(self.draws))
 
 
 def judge(name: str, estimate: Estimate, null: tuple[float, float], relevant: float, *, good: str, bad: str) -> Verdict:
