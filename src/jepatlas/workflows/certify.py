@@ -333,7 +333,7 @@ def _summary(
     parts.append(mismatch)
     if ladder is not None and ladder.sentence not in mismatch:
         parts.append(ladder.sentence)
-    parts.append(_tally(verdicts))
+    parts.append(_tally(verdicts, passed))
     if diagnosis is None:
         parts.append(_open_questions(ladder, verdicts, rho_estimated=rho_estimated))
     return " ".join(part for part in parts if part)
@@ -358,7 +358,7 @@ def _bound_sentence(verdicts: Sequence[Verdict], estimated_from: PairLadder | No
     return f"{text[0].upper()}{text[1:]} {bound.advice}"
 
 
-def _tally(verdicts: Sequence[Verdict]) -> str:
+def _tally(verdicts: Sequence[Verdict], passed: bool | None) -> str:
     judged = [verdict for verdict in verdicts if verdict.threshold is not None]
     failed = [plain_name(verdict.name) for verdict in judged if verdict.passed is False]
     undecided = [plain_name(verdict.name) for verdict in judged if verdict.passed is None]
@@ -366,7 +366,7 @@ def _tally(verdicts: Sequence[Verdict]) -> str:
         return f"All {len(judged)} checks pass."
     parts = []
     if failed:
-        parts.append(f"Failed: {', '.join(failed)}.")
+        parts.append(f"{'Not required, but failed' if passed else 'Failed'}: {', '.join(failed)}.")
     if undecided:
         parts.append(f"Undecided: {', '.join(undecided)}.")
     return " ".join(parts)
