@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
@@ -23,6 +24,7 @@ html_theme = "furo"
 html_show_copyright = False
 html_math_renderer = "mathml"
 html_title = f"jepatlas {release}"
+smartquotes = False  # quotes and -- in docstrings are often code
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 # Methods that scikit-learn adds to estimators; their docstrings refer to its own documentation.
@@ -35,6 +37,7 @@ suppress_warnings = ["docutils", "ref.python"]
 COMMANDS_PAGE = "reference/commands"
 HELP_MARK = "<!-- help of all commands -->"
 HELP_COLUMNS = "88"
+NESTING = ("- ", "* ", ":", "..")  # the indented paragraphs after these belong to a list, a field or a directive
 
 
 def insert_help(app: Sphinx, page: str, source: list[str]) -> None:
@@ -52,6 +55,24 @@ def help_of(command: str) -> str:
     return text.getvalue()
 
 
+def literal_blocks(app: Sphinx, *arguments: Any) -> None:
+    """Show indented paragraphs of docstrings, which are code and equations, as they are written."""
+    lines: list[str] = arguments[-1]
+    found: list[str] = []
+    unindented = ""
+    inside = False
+    for number, line in enumerate(lines):
+        indented = line.startswith("    ")
+        after_blank = number > 0 and not lines[number - 1].strip()
+        if indented and after_blank and not inside and not unindented.startswith(NESTING):
+            found += ["::", ""]
+        if line.strip():
+            inside = indented
+            unindented = unindented if indented else line
+        found.append(line)
+    lines[:] = found
+
+
 def inline_equation(translator: HTML5Translator, node: nodes.math) -> None:
     translator.body.append(latex2mathml.tex2mathml(node.astext()))
     raise nodes.SkipNode
@@ -66,4 +87,5 @@ def displayed_equation(translator: HTML5Translator, node: nodes.math_block) -> N
 def setup(app: Sphinx) -> None:
     os.environ["COLUMNS"] = HELP_COLUMNS
     app.connect("source-read", insert_help)
+    app.connect("autodoc-process-docstring", literal_blocks)
     app.add_html_math_renderer("mathml", (inline_equation, None), (displayed_equation, None))

@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import io
 import json
+import pickle
 import re
 import shlex
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.benchmark_page import benchmarks_page
+from docutils import nodes
 from forked import forked_script
 
 import jepatlas as ja
@@ -85,6 +87,9 @@ def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
         [sys.executable, "-m", "sphinx", *map(str, words)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    reference = pickle.loads((tmp_path / "trees" / "reference" / "api.doctree").read_bytes())
+    shown = [block.astext() for block in reference.findall(nodes.literal_block)]
+    assert any("certificate = ja.certify(" in block for block in shown)  # code in docstrings keeps its lines
 
 
 def test_the_example_of_the_readme_prints_what_is_shown() -> None:
