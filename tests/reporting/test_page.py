@@ -102,6 +102,15 @@ def test_several_runs_are_compared(two_runs, tmp_path):
     assert links and set(links) <= set(ids)
 
 
+def test_the_first_screen_of_several_runs_tells_which_failed_and_shows_a_figure_of_each(two_runs, tmp_path):
+    page = write_report(two_runs, tmp_path / "report.html", title="T").read_text()
+    first, _ = page.split('<section id="comparison">')
+    sentence = re.search(r'<p class="opening">(.*?)</p>', first)
+    assert sentence is not None and "of 2 runs" in sentence[1] and "vicreg" in sentence[1]
+    captions = re.findall(r"<figcaption><b>Figure \d+\.</b> (\w+):", first)
+    assert captions == ["lejepa", "vicreg"]
+
+
 def test_folders_of_equal_name_are_distinguished_and_duplicates_rejected(two_runs, tmp_path):
     twin = tmp_path / "other" / "lejepa"
     write_json(twin / "records" / "a.json", {"title": "Twin"})

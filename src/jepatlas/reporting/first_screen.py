@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jepatlas.core.records import Verdict
 from jepatlas.reporting.chapters import Chapter
 
-__all__ = ["leading_figures", "opening"]
+__all__ = ["leading_figures", "opening", "opening_of_several"]
 
 FIGURES = 3
 TELLING = ("scatter", "landscape", "film", "images", "bars", "heatmap", "curves")
@@ -26,6 +26,29 @@ def opening(chapters: Sequence[Chapter], headline: str = "") -> str:
     summaries = [chapter.summary for chapter in judged or chapters if chapter.summary]
     first = headline or (SENTENCE_END.split(summaries[0])[0] if summaries else "")
     return " ".join(filter(None, [first, _count_sentence(judged)]))
+
+
+def opening_of_several(runs: Mapping[str, Sequence[Chapter]]) -> str:
+    """How many runs passed all their checks, and which did not; empty if no run has checks.
+
+    >>> good = Verdict("r2", 0.9, 0.8, 1.0, 9, None, 0.7, "higher", True, "Good.")
+    >>> opening_of_several({"a": [Chapter("Map", "map.json", verdicts=(good,))], "b": []})
+    '1 of 2 runs passed all checks. No checks: b.'
+    """
+    names: dict[str, list[str]] = {"passed": [], "Failed": [], "Undecided": [], "No checks": []}
+    for name, chapters in runs.items():
+        counts = _counts([verdict for chapter in chapters for verdict in chapter.verdicts])
+        if "failed" in counts:
+            names["Failed"].append(name)
+        elif "undecided" in counts:
+            names["Undecided"].append(name)
+        else:
+            names["passed" if counts else "No checks"].append(name)
+    if len(names["No checks"]) == len(runs):
+        return ""
+    passed = names.pop("passed")
+    parts = [f"{word}: {', '.join(those)}." for word, those in names.items() if those]
+    return " ".join([f"{len(passed)} of {len(runs)} runs passed all checks.", *parts])
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:

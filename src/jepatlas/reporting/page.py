@@ -28,12 +28,13 @@ from jepatlas.reporting.chapters import Chapter, overlaid_curves, read_chapters
 from jepatlas.reporting.colours import CENTRE, RAMP_STOPS, WHEEL_STOPS
 from jepatlas.reporting.drawers import draw
 from jepatlas.reporting.drawing import Drawing
-from jepatlas.reporting.first_screen import leading_figures, opening
+from jepatlas.reporting.first_screen import leading_figures, opening, opening_of_several
 from jepatlas.reporting.verdict_rows import compare, number, tally, verdict_row
 
 __all__ = ["write_report"]
 
 CHECKED: tuple[Status, ...] = ("failed", "undecided", "passed")
+FEW = 3  # figures on the first screen, of all runs together
 UNBROKEN = 40  # characters; longer words, such as hashes, may be broken
 
 
@@ -96,20 +97,23 @@ def write_report(
 ) -> Path:
     """Write the records of one or more run folders as one page; `seed` chooses the samples in scatter plots.
 
-    The page of one run opens with the `headline`, or else with the first sentence of the run's first checks.
+    It opens with the `headline`, or else with the first sentence of the only run's first checks, or with the number of
+    runs that passed.
     """
     if not folders:
         raise InputError("A report needs at least one run folder.")
     names = _names([Path(folder) for folder in folders])
     single = len(folders) == 1
-    runs = [_run(name, read_chapters(folder), seed, single) for name, folder in zip(names, folders, strict=True)]
+    shown = FEW // len(folders)
+    runs = [_run(name, read_chapters(folder), seed, shown) for name, folder in zip(names, folders, strict=True)]
+    chapters = {run.name: run.chapters for run in runs}
     script = _asset("page.js")
     page = _template().render(
         title=title,
         runs=runs,
-        comparison=compare({run.name: run.chapters for run in runs}) if len(runs) > 1 else [],
+        comparison=[] if single else compare(chapters),
         overlays=_overlays(runs, seed),
-        opening=opening(runs[0].chapters, headline) if single else "",
+        opening=opening(runs[0].chapters, headline) if single else headline or opening_of_several(chapters),
         checks=[verdict for run in runs for verdict in run.checks],
         version=__version__,
         centre=CENTRE,
@@ -140,9 +144,9 @@ def _names(folders: Sequence[Path]) -> list[str]:
     raise InputError(f"The same run folder was given twice: {', '.join(map(str, folders))}.")
 
 
-def _run(name: str, chapters: Sequence[Chapter], seed: int, single: bool) -> Run:
-    """A run; the page of a `single` one shows some of its figures first."""
-    leading = leading_figures(chapters) if single else []
+def _run(name: str, chapters: Sequence[Chapter], seed: int, shown: int) -> Run:
+    """A run, of which at most `shown` figures are on the first screen."""
+    leading = leading_figures(chapters)[:shown]
     sections = []
     for place, chapter in enumerate(chapters):
         leads = [figure for owner, figure in leading if owner == place]
