@@ -20,6 +20,7 @@ from jepatlas.cli import VERBS
 from jepatlas.cli.certify import Certify
 from jepatlas.core.figures import Curves
 from jepatlas.core.files import finite
+from jepatlas.core.records import Verdict
 from jepatlas.core.verdict_names import plain_name
 from jepatlas.training import SweepResult
 from jepatlas.workflows.sweep_results import sweep_record
@@ -458,8 +459,8 @@ def test_undecided_checks_are_neither_passed_nor_failed(elsewhere: Path, capsys:
 
 def test_results_of_a_sweep_are_a_record_with_curves(elsewhere: Path, capsys: Captured):
     def result(lr: str, seed: str, value: float) -> SweepResult:
-        verdict = {"name": "r2", "value": value, "low": value - 0.1, "high": value + 0.1, "passed": None}
-        return SweepResult(f"lr={lr}_seed={seed}", "finished", {"verdicts": [verdict]})
+        verdict = Verdict("r2", value, value - 0.1, value + 0.1, 9, None, 0.8, "higher", value > 0.8, "Train longer.")
+        return SweepResult(f"lr={lr}_seed={seed}", "finished", {"verdicts": [verdict.to_json()]})
 
     settings = [{"lr": lr, "seed": seed} for lr in ("0.1", "0.01") for seed in ("0", "1")]
     values = [0.2, 0.4, 0.5, 0.9]
@@ -470,6 +471,7 @@ def test_results_of_a_sweep_are_a_record_with_curves(elsewhere: Path, capsys: Ca
     (curve,) = curves.series
     assert curve.x == [0.01, 0.1]
     assert curve.y == pytest.approx([0.7, 0.3]) and curve.low == [0.5, 0.2] and curve.high == [0.9, 0.4]
+    assert "1 of 4" in record.summary
     record.save(elsewhere / "grid", "sweep")
     assert call("report", "grid") == 0
     assert f"{plain_name('r2')} over lr" in Path("grid/report.html").read_text()

@@ -11,7 +11,7 @@ import numpy as np
 
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.provenance import provenance
-from jepatlas.core.records import Record
+from jepatlas.core.records import Record, Verdict
 from jepatlas.core.verdict_names import plain_name
 from jepatlas.training import SweepResult
 
@@ -31,6 +31,10 @@ def sweep_record(results: Sequence[SweepResult], settings: Sequence[Settings], m
     """
     counts = {status: sum(r.status == status for r in results) for status in dict.fromkeys(r.status for r in results)}
     summary = f"{len(results)} runs: {', '.join(f'{count} {status}' for status, count in counts.items())}."
+    judged = [_checks(result) for result in results]
+    if any(judged):
+        passed = sum(checks == {"passed"} for checks in judged)
+        summary += f" Certificates that passed all checks: {passed} of {sum(map(bool, judged))}."
     options = list(settings[0]) if settings else []
     rows = []
     for result, chosen in zip(results, settings, strict=True):
@@ -61,6 +65,11 @@ def sweep_csv(results: Sequence[SweepResult], settings: Sequence[Settings]) -> s
         cells = [verdict.get(part, "") for verdict in found for part in parts]
         writer.writerow([result.name, result.status, *chosen.values(), result.record.get("error", ""), *cells])
     return text.getvalue()
+
+
+def _checks(result: SweepResult) -> set[str]:
+    """The outcomes of the checks of a run's certificate; empty if it has none."""
+    return {Verdict.from_json(one).status for one in result.record.get("verdicts", [])} - {"informational"}
 
 
 def _verdict(result: SweepResult, name: str) -> dict[str, Any] | None:
