@@ -329,3 +329,29 @@ def test_quick_certificates_of_surplus_latents_leave_out_the_spectrum() -> None:
         found[quick] = {verdict.name for verdict in certificate.record.verdicts}
     assert "state_directions" in found[False]
     assert not {"state_directions", "minimal_r2_lost", "rho", "dimension"} & found[True]
+
+
+@pytest.mark.parametrize(("rows", "firm"), [(30, False), (80, False), (400, True)])
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_a_diagnosis_of_few_rows_begins_with_that(rows: int, noise: float, firm: bool) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((rows, 2))
+    h = z + noise * rng.standard_normal((rows, 2))
+    certificate = ja.certify(h, 0.9 * h + 0.4 * rng.standard_normal((rows, 2)), z, quick=True)
+    assert certificate.diagnosis is not None
+    assert certificate.diagnosis.sentence.startswith("Too few") is not firm
+
+
+def test_a_diagnosis_whose_share_is_uncertain_begins_with_that() -> None:
+    """The state is recovered with certainty; how much of the latents it explains depends on a few groups."""
+    rng = np.random.default_rng(0)
+    for large, firm in ((0.1, True), (5.0, False)):
+        z = rng.standard_normal((20, 40, 2))
+        scale = np.where(np.arange(20) % 7 == 0, large, 0.1)[:, None, None]
+        h = np.concatenate([z, scale * rng.standard_normal((20, 40, 1))], axis=2)
+        h_next = 0.9 * h + 0.4 * rng.standard_normal(h.shape)
+        certificate = ja.certify(list(h), list(h_next), list(z), quick=True)
+        assert certificate["r2"].high - certificate["r2"].low < 0.2
+        assert (certificate["r2_inverse"].high - certificate["r2_inverse"].low < 0.2) is firm
+        assert certificate.diagnosis is not None
+        assert certificate.diagnosis.sentence.startswith("Too few") is not firm

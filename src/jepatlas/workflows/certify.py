@@ -68,7 +68,9 @@ ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next", "u", "z_next")
 ENCODED = ("ids", "labels", "held", "raw", "untrained", "times", "steps")
 """What `jepatlas encode` writes for other commands."""
 MAX_POINTS = 1500  # of a scatter plot
-WIDE_R2 = 0.5  # width of an interval of R² beyond which a diagnosis is not firm
+WIDE = 0.5  # width of an interval of R², or of a share, beyond which a diagnosis is not firm
+FEW_HELD_OUT = 50  # rows below which it is not firm either: intervals are too narrow then
+UNCERTAIN = {"r2": "R²", "r2_inverse": "R² of the latents from the state", "diagnosis": "the share it affects"}
 PANELS = {"z": "true state z", "x": "observation x", "h": "latent h", "h_rotated": "latent h, rotated to z"}
 BOUNDS = ("bound", "bound_whitened", "bound_rates")
 MISMATCH = ("state_directions", "minimal_r2_lost", "captured", "superposition")
@@ -263,15 +265,28 @@ def _pair_ladder(arrays: Mapping[str, np.ndarray], seed: int, *, exact: bool) ->
 
 
 def _cautious(diagnosis: Diagnosis | None, verdicts: Sequence[Verdict]) -> Diagnosis | None:
-    """The diagnosis; if the interval of R² is wide, its sentence begins with that."""
-    r2 = next((verdict for verdict in verdicts if verdict.name == "r2"), None)
-    if diagnosis is None or r2 is None or r2.high - r2.low <= WIDE_R2:
+    """The diagnosis; if few rows are held out or an interval is wide, its sentence begins with that."""
+    if diagnosis is None:
+        return None
+    judged = {verdict.name: verdict for verdict in verdicts if verdict.name in UNCERTAIN}
+    widest = max(judged.values(), key=_width)
+    rows = judged["r2"].n
+    if _width(widest) > WIDE:
+        reason = f"{UNCERTAIN[widest.name]} may be anywhere from {_short(widest.low)} to {_short(widest.high)} (95%)"
+    elif rows < FEW_HELD_OUT:
+        reason = f"only {rows} rows are held out"
+    else:
         return diagnosis
-    scarce = (
-        f"Too few pairs or groups for a firm diagnosis: R² may be anywhere from {_short(r2.low)} to {_short(r2.high)} "
-        "(95%). With more of them it may change. So far: "
-    )
+    scarce = f"Too few pairs or groups for a firm diagnosis: {reason}. With more of them it may change. So far: "
     return replace(diagnosis, sentence=scarce + diagnosis.sentence)
+
+
+def _width(verdict: Verdict) -> float:
+    """Width of the interval; 0 if undefined. Of a diagnosis only within [0, 1], because a stretch is not a share."""
+    low, high = verdict.low, verdict.high
+    if verdict.name == "diagnosis":
+        low, high = np.clip((low, high), 0.0, 1.0)
+    return float(np.nan_to_num(high - low))
 
 
 def _passes(
