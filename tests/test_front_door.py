@@ -651,3 +651,28 @@ def test_load_refuses_other_files(path: Any):
         Path(name).write_text("0123456789")
     with pytest.raises(ja.InputError, match="'path'" if isinstance(path, int) else path):
         ja.load(path)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"rows": 3}, r"'h' .*20 rows.* 3\b"),
+        ({"rows": 0}, "'h' has no rows"),
+        ({"episodes": 2}, "'h' has 2 episodes"),
+        ({"quick": "yes"}, "quick is 'yes'"),
+        ({"seed": "a"}, "seed is 'a'"),
+    ],
+)
+def test_certify_names_the_argument_that_it_refuses(changed: dict[str, Any], named: str):
+    h = np.random.default_rng(0).standard_normal((60, 3))[: changed.pop("rows", 60)]
+    given = np.split(h, changed.pop("episodes")) if "episodes" in changed else h
+    following = [0.9 * part for part in given] if isinstance(given, list) else 0.9 * h
+    with pytest.raises(ja.InputError, match=named) as refused:
+        ja.certify(given, following, **changed)
+    assert "groups" not in str(refused.value)
+
+
+@pytest.mark.parametrize("changed", [{"permutations": 3}, {"seed": "a"}])
+def test_align_names_the_argument_that_it_refuses(changed: dict[str, Any]):
+    with pytest.raises(ja.InputError, match=next(iter(changed))):
+        ja.align(*models(), **changed)

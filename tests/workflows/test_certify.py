@@ -273,7 +273,7 @@ SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
         ({"h": H, "h_next": NEXT, "x": SPOILED, "x_next": H}, [], "'x' has 2 "),
         ({"h": H.T, "h_next": NEXT.T}, [], "3 rows and 300 columns"),
         ({"h": H, "h_next": NEXT, "z": np.zeros((300, 400))}, [], "300 rows and 400 columns"),
-        ({"h": H[:8], "h_next": NEXT[:8], "z": H[:8]}, [], "At least 20 rows"),
+        ({"h": H[:8], "h_next": NEXT[:8], "z": H[:8]}, [], "'h' must have at least 20 rows"),
         ({"h": H.reshape(30, 30), "h_next": NEXT.reshape(30, 30)}, [], "30 rows and 30 columns"),
         ({"h": H.reshape(36, 25), "h_next": NEXT.reshape(36, 25)}, ["--rho", "0.5"], "at least 26 rows to fit"),
         ({"h": 1e200 * H, "h_next": NEXT}, [], "too large to square. Divide it by a constant"),

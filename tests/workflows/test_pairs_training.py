@@ -172,7 +172,7 @@ class Endless(IterableDataset[Any]):
         (None, "'data' is missing"),
         (arrays()["x"], "'data' must be"),
         ({"x": arrays()["x"]}, "x_next"),
-        ((arrays()["x"], arrays(10)["x_next"]), "equally many rows"),
+        ((arrays()["x"], arrays(10)["x_next"]), r"x \d+, x_next 10\.$"),
         ((arrays()["x"] * float("nan"), arrays()["x_next"]), "finite"),
         (Items(arrays(20)), "batch_size"),
         (Endless(), "DataLoader"),

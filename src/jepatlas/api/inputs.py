@@ -74,6 +74,8 @@ def as_matrix(name: str, given: Any) -> Matrix:
             raise InputError(f"'{name}': all episodes must have the same number of columns, but have {sorted(widths)}.")
         return Matrix(np.concatenate(parts), tuple(map(len, parts)))
     array = as_array(name, given)
+    if array.ndim == 2 and not len(array):
+        raise InputError(f"'{name}' has no rows: its shape is {array.shape}. Rows are samples.")
     if array.ndim != 2 or 0 in array.shape:
         hint = " Use x[:, None] for one coordinate." if array.ndim == 1 and array.size else ""
         raise InputError(

@@ -10,9 +10,11 @@ from typing import Any, get_args
 import numpy as np
 
 from jepatlas.alignment import METRICS, Latents, PairedLatents
+from jepatlas.alignment.nulls import ENOUGH
 from jepatlas.api.inputs import Matrix, as_array, as_column, as_folder, as_matrix, as_path, combine_groups
-from jepatlas.core.errors import InputError, check_argument, check_count, did_you_mean
+from jepatlas.core.errors import InputError, check_argument, check_count, check_seed, did_you_mean
 from jepatlas.core.linear_map import CONDITION_LIMIT
+from jepatlas.identifiability.validation import MIN_GROUPS
 from jepatlas.recipes import PairsRecipe, WorldModelRecipe, any_recipe
 from jepatlas.workflows.align import MAIN, Alignment, MapKind, make_study, match, read_latents
 from jepatlas.workflows.align import align as align_models
@@ -64,6 +66,8 @@ def certify(
     (True, 'rotation')
     """
     check_argument("rho", rho, rho is None or (isinstance(rho, Real) and 0 < rho < 1), "between 0 and 1")
+    check_argument("quick", quick, isinstance(quick, bool | np.bool_), "True or False")
+    check_seed(seed)
     path = as_path("h", h)
     if path is not None and h_next is None:
         _refuse_arrays(path, z=z, groups=groups, x=x, x_next=x_next, u=u, z_next=z_next)
@@ -82,9 +86,20 @@ def certify(
     matrices = {name: None if value is None else as_matrix(name, value) for name, value in given.items()}
     arrays = {name: matrix.rows for name, matrix in matrices.items() if matrix is not None}
     labels = combine_groups(groups, **matrices)
+    for name, matrix in matrices.items():
+        _check_episodes(name, matrix)
     if labels is not None:
         arrays["groups"] = labels
     return _saved(Certificate(certify_arrays(title, arrays, rho=rho, seed=seed, quick=quick)), out)
+
+
+def _check_episodes(name: str, matrix: Matrix | None) -> None:
+    if matrix is not None and matrix.lengths is not None and len(matrix.lengths) < MIN_GROUPS:
+        count = len(matrix.lengths)
+        raise InputError(
+            f"'{name}' has {count} episode{'s' if count > 1 else ''}, but at least {MIN_GROUPS} are needed: 1 to fit, "
+            "2 to score. Give more episodes, or one array of all rows."
+        )
 
 
 def _refuse_arrays(path: Path, **given: Any) -> None:
@@ -152,6 +167,7 @@ def align(
     (True, 1.0)
     """
     _check_options(kind, permutations, rows, share, blocks)
+    check_seed(seed)
     if names is not None and (isinstance(names, str) or len(names) != 2):
         raise InputError(f"'names' must be a pair of texts, for a and for b, but {names!r} was given.")
     name_a, name_b = names or _names(a, b)
@@ -187,7 +203,7 @@ def _check_options(kind: str, permutations: int, rows: int, share: float | None,
         raise InputError(
             f"kind is {kind!r}, but it must be a kind of map. {did_you_mean(str(kind), get_args(MapKind))}"
         )
-    check_count("permutations", permutations, 2)
+    check_count("permutations", permutations, ENOUGH)
     check_count("rows", rows)
     if blocks is not None:
         check_count("blocks", blocks)

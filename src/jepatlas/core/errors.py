@@ -20,6 +20,7 @@ __all__ = [
     "check_count",
     "check_not_negative",
     "check_positive",
+    "check_seed",
     "check_share",
     "did_you_mean",
     "require",
@@ -51,6 +52,10 @@ def check_positive(name: str, value: float) -> None:
 
 def check_not_negative(name: str, value: float) -> None:
     check_argument(name, value, isinstance(value, numbers.Real) and 0 <= value < math.inf, "at least 0 and finite")
+
+
+def check_seed(seed: int) -> None:
+    check_argument("seed", seed, isinstance(seed, numbers.Integral), "a whole number")
 
 
 def check_share(name: str, value: float) -> None:

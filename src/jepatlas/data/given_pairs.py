@@ -36,9 +36,9 @@ def pairs_of(batch: object, device: torch.device | str = "cpu") -> Pairs:
     x_next = _tensor("x_next", batch["x_next"], device)
     z_next = _tensor("z_next", batch["z_next"], device) if "z_next" in batch else z
     if not len(x) == len(x_next) == len(z) == len(z_next):
-        raise InputError(
-            f"'data': x, x_next and z must have equally many rows, but have {len(x)}, {len(x_next)}, {len(z)}."
-        )
+        tensors = dict(zip(NAMES, (x, x_next, z, z_next), strict=True))
+        counts = ", ".join(f"{name} {len(tensor)}" for name, tensor in tensors.items() if name in batch)
+        raise InputError(f"'data': all arrays must have equally many rows, but they have: {counts}.")
     return Pairs(x, x_next, z, z_next)
 
 

@@ -12,6 +12,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 
 __all__ = [
+    "MIN_GROUPS",
     "as_arrays",
     "check_enough_rows",
     "check_halves",
@@ -108,7 +109,7 @@ def check_pairs(h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, groups:
                 f"'groups' must have at least {MIN_GROUPS} distinct labels (1 to fit, 2 to score), but has {count}."
             )
     widest = max(array.shape[1] for array in (h, z) if array is not None)
-    if len(h) <= widest:
+    if len(h) <= widest and widest >= MIN_ROWS:
         raise InputError(
             f"There must be more rows than columns, but there are {len(h)} rows and {widest} columns. "
             "Rows are samples: are the arrays transposed?"
@@ -124,8 +125,9 @@ def check_pairs(h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, groups:
 
 
 def check_enough_rows(rows: int) -> None:
+    """`rows` of the argument h."""
     if rows < MIN_ROWS:
-        raise InputError(f"At least {MIN_ROWS} rows are needed, but there are {rows}.")
+        raise InputError(f"'h' must have at least {MIN_ROWS} rows, one per sample, but has {rows}.")
 
 
 def check_split(split: Split, rows: int) -> None:
