@@ -458,6 +458,7 @@ def test_the_card_names_failed_checks():
 
 def test_plot_draws_figures_and_verdicts(certificate: ja.Certificate, alignment: ja.Alignment):
     assert [ax.get_title() for ax in certificate.plot()] == [panel.title for panel in panels(certificate)]
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in certificate.plot())
     (chart,) = certificate.plot("verdicts")
     judged = [plain_name(verdict.name) for verdict in certificate.verdicts if verdict.threshold is not None]
     assert [label.get_text() for label in chart.get_yticklabels()] == judged

@@ -35,7 +35,7 @@ from jepatlas.reporting.drawing import Arrays, numbers
 from jepatlas.reporting.image_figures import frames_of, image_rows
 from jepatlas.reporting.landscape import colour_scale_top, landscape_axes, landscape_path, landscape_values
 from jepatlas.reporting.plots import LABELLED_PLACES, MARKED_POINTS, PUBLISHED, bar_data, matrix_of
-from jepatlas.reporting.scatter import axis_limit, marks_of, points_of
+from jepatlas.reporting.scatter import axis_labels, axis_limit, marks_of, points_of
 from jepatlas.reporting.verdict_rows import verdict_row
 
 __all__ = ["draw_panels", "draw_verdicts", "paper_figure", "write_png"]
@@ -242,6 +242,7 @@ def _scatter(ax: Axes, spec: Scatter, part: ScatterPanel, arrays: Arrays) -> Non
     if limit is not None:
         ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
     ax.set_aspect("equal", adjustable="datalim" if limit is None else "box")
+    _label_axes(ax, *axis_labels(part))
     names = [name for key in marks.keys for name in key.names]
     for name in names:
         ax.scatter([], [], s=12, color=name.colour, label=name.name)

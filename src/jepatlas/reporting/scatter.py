@@ -29,7 +29,7 @@ from jepatlas.reporting.drawing import (
     named_array,
 )
 
-__all__ = ["POINTS", "Marks", "axis_limit", "draw_scatter", "marks_of", "points_of"]
+__all__ = ["POINTS", "Marks", "axis_labels", "axis_limit", "draw_scatter", "marks_of", "points_of"]
 
 POINTS = 2000  # samples drawn at most
 LARGE_POINTS = 500  # samples up to which points are drawn larger
@@ -61,7 +61,7 @@ def draw_scatter(spec: Scatter, arrays: Arrays, seed: int) -> Drawing:
         points = points_of(part, arrays)
         index = _chosen(len(points), seed)
         marks = marks_of(part, arrays, points)
-        labels = _column_labels(part.x if part.label is None else part.label, _columns(part))
+        labels = axis_labels(part)
         alt = f"Scatter plot of {len(index):,} samples, {labels[0]} across and {labels[1]} up."
         plot = _plot(points[index], index, marks.rows(index), labels, axis_limit(spec, part, arrays))
         panels.append(Panel(part.x if part.title is None else str(part.title), alt, plot))
@@ -78,6 +78,11 @@ def points_of(part: ScatterPanel, arrays: Arrays) -> np.ndarray:
     if points.shape[1] != 2:
         raise InputError(f"a panel needs two 'columns', but {part.columns} is given.")
     return points
+
+
+def axis_labels(part: ScatterPanel) -> list[str]:
+    """The names of both coordinates, for example h[0] and h[1]."""
+    return _column_labels(part.x if part.label is None else part.label, _columns(part))
 
 
 def axis_limit(spec: Scatter, part: ScatterPanel, arrays: Arrays) -> float | None:
