@@ -67,7 +67,7 @@ def groups_of(text: str) -> dict[str, list[str]]:
 def test_help_begins_with_few_options_and_groups_the_others(command: str, capsys: pytest.CaptureFixture[str]):
     text = help_of(command, capsys)
     groups = groups_of(text)
-    assert 1 <= len(groups["options"]) <= 14
+    assert 1 <= len(groups["options"]) <= 12
     listed = [option for options in groups.values() for option in options]
     assert len(listed) == len(set(listed)) and "json" in listed
     assert "{None}" not in text and "(default: None)" not in text

@@ -212,7 +212,10 @@ def _time_series(sides: list[np.ndarray], n: int, rng: np.random.Generator) -> D
 
 
 def _slowest(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
-    """The most autocorrelated combination of the leading principal components; None if shuffled rows have such, too."""
+    """The most autocorrelated combination of the leading principal components.
+
+    None if its autocorrelation is not above the largest one of shuffled rows.
+    """
     count = min(COMPONENTS, rows.shape[1], len(rows) // ROWS_PER_COMPONENT)
     if count < 1:
         return None
